@@ -1,0 +1,39 @@
+/** Every reason this library gives up, as a closed list. Match on the code, never on message text. */
+export type OutboxErrorCode =
+  | 'OPTIONS_INVALID'
+  | 'EVENT_INVALID'
+  | 'EVENT_ID_CONFLICT'
+  | 'NOT_IN_TRANSACTION'
+  | 'NOT_A_TRANSACTION'
+  | 'SCHEMA_MISSING'
+  | 'SCHEMA_BEHIND'
+  | 'SCHEMA_CHANGED'
+  | 'TOPICS_OVERLAP'
+  | 'DATABASE_UNREACHABLE'
+  | 'RELAY_STATE'
+  | 'PUBLISHER_STUCK'
+
+/** One thing that is wrong with an option or an event: where, and what. */
+export interface Problem {
+  /** The option's name, or the JSON pointer to the field of an event. */
+  readonly path: string
+  readonly message: string
+  /** Position of the event in the list that was enqueued. */
+  readonly index?: number
+}
+
+/**
+ * What every refusal of this library is. The message says what happened, to which event or option, and what to do;
+ * `problems` holds the same in parts when several things are wrong at once.
+ */
+export class OutboxError extends Error {
+  override readonly name: string = 'OutboxError'
+  readonly code: OutboxErrorCode
+  readonly problems: readonly Problem[]
+
+  constructor(code: OutboxErrorCode, message: string, details: { cause?: unknown; problems?: readonly Problem[] } = {}) {
+    super(message, 'cause' in details ? { cause: details.cause } : undefined)
+    this.code = code
+    this.problems = details.problems ?? []
+  }
+}
