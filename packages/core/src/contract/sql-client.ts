@@ -28,16 +28,19 @@ export interface SqlConnection extends SqlSession {
   close(): Promise<void>
 }
 
+/** Opens sessions that the library owns. */
+export interface SqlConnector {
+  connect(): Promise<SqlConnection>
+}
+
 /**
  * What the library needs of a PostgreSQL client library. `Tx` is the transaction handle that the user passes to
  * `enqueue`, `Db` what the user passes to `transaction`.
  */
-export interface SqlClient<Tx, Db = Tx> {
+export interface SqlClient<Tx, Db = Tx> extends SqlConnector {
   readonly name: string
-  /** The user's transaction as a session. Throws NOT_A_TRANSACTION or NOT_IN_TRANSACTION before any statement runs. */
-  session(tx: Tx): SqlSession
+  /** The user's transaction as a session. Rejects with NOT_A_TRANSACTION or NOT_IN_TRANSACTION before anything is written. */
+  session(tx: Tx): Promise<SqlSession>
   /** Runs `work` between BEGIN and COMMIT on a session of `db`, and ROLLBACK when it throws. */
   transaction<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T>
-  /** Opens a session for the relay. */
-  connect(): Promise<SqlConnection>
 }

@@ -1,0 +1,190 @@
+import { OutboxError } from '../contract/errors.ts'
+import type { RowSet, SqlClient, SqlConnection, SqlSession, Statement } from '../contract/sql-client.ts'
+
+/** The part of a `pg` client that is used; a `Client` and a `PoolClient` both have it. */
+export interface PgClient {
+  query(config: PgQuery): Promise<PgResult>
+  getTransactionStatus?(): string | null
+}
+
+/** The part of a `pg` pool that is used. */
+export interface PgPool {
+  readonly totalCount: number
+  readonly options: { readonly max?: number }
+  connect(): Promise<PgPoolClient>
+}
+
+export interface PgPoolClient extends PgClient {
+  release(destroy?: boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'end', listener: () => void): unknown
+  on(event: 'notification', listener: (message: { channel: string }) => void): unknown
+  removeListener(event: string, listener: (...details: never[]) => void): unknown
+}
+
+export interface PgQuery {
+  readonly name?: string
+  readonly text: string
+  readonly values: unknown[]
+  readonly rowMode: 'array'
+  readonly types: { getTypeParser(type: number): (text: string) => unknown }
+}
+
+export interface PgResult {
+  readonly rows: unknown[][]
+  readonly rowCount: number | null
+}
+
+/** How many sessions a relay keeps at most: find, settle, ownership, and large payloads. */
+const sessionsOfARelay = 4
+
+/**
+ * Uses the `pg` library: a pool for the relay, and the client that ran BEGIN for `enqueue`.
+ *
+ * A relay takes up to four clients out of the pool and keeps them, so give it a pool of its own, or one that has four
+ * to spare.
+ *
+ * @throws OutboxError OPTIONS_INVALID when the pool is too small for a relay; thrown when a relay connects.
+ */
+export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
+  return {
+    name: 'pg',
+    session,
+    async transaction(db, work) {
+      if (!isPool(db)) return inTransaction(db, work)
+      const client = await db.connect()
+      let broken = true
+      try {
+        const result = await inTransaction(client, work)
+        broken = false
+        return result
+      } catch (error) {
+        broken = client.getTransactionStatus?.() !== 'I'
+        throw error
+      } finally {
+        client.release(broken)
+      }
+    },
+    async connect() {
+      const { max } = pool.options
+      if (max !== undefined && max < sessionsOfARelay) {
+        throw new OutboxError(
+          'OPTIONS_INVALID',
+          `A relay keeps up to ${String(sessionsOfARelay)} connections of the pool, but its max is ${String(max)}. Give the relay a pool with a larger max.`,
+        )
+      }
+      return connection(await pool.connect())
+    },
+  }
+}
+
+async function session(tx: PgClient): Promise<SqlSession> {
+  if (typeof tx !== 'object' || typeof (tx as Partial<PgClient>).query !== 'function') {
+    throw new OutboxError('NOT_A_TRANSACTION', 'enqueue needs the pg client that ran BEGIN as its first argument; it got something without a query method.')
+  }
+  if (isPool(tx)) {
+    throw new OutboxError(
+      'NOT_A_TRANSACTION',
+      'enqueue got a pg Pool, whose statements run on any connection. Take a client with pool.connect(), run BEGIN on it and pass that client, or use outbox.transaction(pool, (tx) => ...).',
+    )
+  }
+  await refuseOutsideTransaction(tx)
+  return { run: (statement) => runOn(tx, statement) }
+}
+
+/** Older versions of pg cannot tell; a savepoint is refused outside a transaction (25P01) and costs nothing inside. */
+async function refuseOutsideTransaction(tx: PgClient): Promise<void> {
+  const status = tx.getTransactionStatus?.()
+  if (status === 'T') return
+  if (status === 'E') {
+    throw new OutboxError('NOT_IN_TRANSACTION', 'The transaction has already failed, so the event could only be rolled back with it. Run ROLLBACK and start again.')
+  }
+  let cause: unknown
+  if (status === undefined || status === null) {
+    try {
+      await runOn(tx, { text: 'savepoint inorder_probe', values: [] })
+      await runOn(tx, { text: 'release savepoint inorder_probe', values: [] })
+      return
+    } catch (error) {
+      cause = error
+    }
+  }
+  throw new OutboxError(
+    'NOT_IN_TRANSACTION',
+    'enqueue was called outside a transaction, so the event and the business rows could not commit together. Run BEGIN on this client first and await it, or use outbox.transaction(pool, (tx) => ...).',
+    { cause },
+  )
+}
+
+async function inTransaction<T>(client: PgClient, work: (tx: PgClient) => Promise<T>): Promise<T> {
+  await runOn(client, { text: 'begin', values: [] })
+  try {
+    const result = await work(client)
+    // COMMIT of a transaction that failed inside answers ROLLBACK without an error: nothing was committed.
+    if (client.getTransactionStatus?.() === 'E') {
+      throw new OutboxError('NOT_IN_TRANSACTION', 'A statement of the transaction failed and its error was swallowed, so nothing can be committed. Let the error of that statement reach the caller.')
+    }
+    await runOn(client, { text: 'commit', values: [] })
+    return result
+  } catch (error) {
+    await runOn(client, { text: 'rollback', values: [] }).catch(() => undefined)
+    throw error
+  }
+}
+
+function connection(client: PgPoolClient): SqlConnection {
+  let finish: (reason: Error | undefined) => void
+  const ended = new Promise<Error | undefined>((resolve) => {
+    finish = resolve
+  })
+  client.on('error', (error) => {
+    finish(error)
+  })
+  client.on('end', () => {
+    finish(new Error('the connection ended'))
+  })
+  let closed = false
+  return {
+    ended,
+    run: (statement) => runOn(client, statement),
+    onNotification(listener) {
+      client.on('notification', ({ channel }) => {
+        listener(channel)
+      })
+    },
+    close() {
+      finish(undefined)
+      if (!closed) client.release(true)
+      closed = true
+      return Promise.resolve()
+    },
+  }
+}
+
+async function runOn(client: PgClient, statement: Statement): Promise<RowSet> {
+  const { name, text, values } = statement
+  const result = await client.query({ ...(name === undefined ? {} : { name }), text, values: [...values], rowMode: 'array', types: asText })
+  return { rows: result.rows as RowSet['rows'], affected: result.rowCount ?? 0 }
+}
+
+const byteaType = 17
+
+/** Leaves every value as the server's text, whatever parsers the application has set for itself. */
+const asText: PgQuery['types'] = {
+  getTypeParser: (type) => (type === byteaType ? bytes : same),
+}
+
+function same(text: string): string {
+  return text
+}
+
+/** A role may have `bytea_output = 'escape'`; no statement relies on a setting of the session. */
+function bytes(text: string): Uint8Array {
+  if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex')
+  const unescaped = text.replace(/\\(\\|[0-7]{3})/g, (_, escape: string) => (escape === '\\' ? escape : String.fromCharCode(Number.parseInt(escape, 8))))
+  return Buffer.from(unescaped, 'latin1')
+}
+
+function isPool(value: object): value is PgPool {
+  return 'totalCount' in value && 'connect' in value && !('getTransactionStatus' in value)
+}

@@ -1,0 +1,11 @@
+import type { Names } from '../storage/names.ts'
+
+/**
+ * One step of the schema's history. Its name and its statements never change once released; there is no way down.
+ * A step that is not transactional (VACUUM) must be harmless to run twice.
+ */
+export interface Migration {
+  readonly name: string
+  readonly transactional: boolean
+  statements(names: Names): readonly string[]
+}

@@ -1,0 +1,107 @@
+import { slotOf } from '../contract/lane.ts'
+import type { Publisher } from '../contract/publisher.ts'
+import type { EventRow } from '../storage/event-row.ts'
+import type { LaneRows } from '../storage/find.ts'
+import { type Breakers, wholePublisher } from './breaker.ts'
+import type { Lane, Lanes } from './lanes.ts'
+import type { Parking } from './parking.ts'
+import { destinationOf } from './publish-run.ts'
+import { toEvent } from './relay-event.ts'
+import type { SlotTable } from './slot-table.ts'
+import type { Sweeper } from './sweeper.ts'
+
+export interface AdmissionContext {
+  readonly publisher: Publisher
+  readonly lanes: Lanes
+  readonly slots: SlotTable
+  readonly sweeper: Sweeper
+  readonly breakers: Breakers
+  readonly parking: Parking
+  /** True while the publisher is connected, the lease holds and the relay is not stopping. */
+  readonly open: () => boolean
+  readonly start: (lane: Lane) => void
+}
+
+/** Decides for each lane that turned up whether its run starts now, and remembers what it passes over. */
+export interface Admission {
+  /** `before` holds the lanes that this answer was asked to go on with. */
+  offer(found: readonly LaneRows[], before: ReadonlyMap<string, Lane>): void
+}
+
+export function createAdmission(context: AdmissionContext): Admission {
+  const { publisher, lanes, slots, sweeper, breakers, parking } = context
+
+  function offerOne({ lane: id, first, rows }: LaneRows, before: Lane | undefined): void {
+    const inFlight = lanes.get(id)
+    if (inFlight !== undefined) {
+      lanes.met(inFlight, first)
+      return
+    }
+    const [head] = rows
+    const slot = slotOf(id)
+    const epoch = slots.epoch(slot)
+    if (head === undefined || epoch === undefined) return
+    const where = destinationOf(toEvent(head), publisher)
+    // An event whose destination cannot be told fails when its run starts; no breaker is asked.
+    const destination = typeof where === 'string' ? where : ''
+    if (!context.open()) {
+      parking.park(destination, slot)
+      return
+    }
+    const bytes = rows.reduce((sum, { size }) => sum + (size ?? 0), 0)
+    if (!lanes.room(bytes)) {
+      // What was going on already waits in memory behind the newcomers; a newcomer is swept for later.
+      if (before === undefined) sweeper.mark(slot)
+      else lanes.add(waitingLane(before, first))
+      return
+    }
+    if (!lanes.roomFor(destination) || breakers.admit(destination, id, performance.now()) === 'wait') {
+      parking.park(destination, slot)
+      return
+    }
+    const lane = newLane(id, slot, epoch, destination, rows, bytes, before)
+    lanes.add(lane)
+    context.start(lane)
+  }
+
+  return {
+    offer(found, before) {
+      for (const lane of found) if (!before.has(lane.lane)) offerOne(lane, undefined)
+      for (const lane of found) {
+        const known = before.get(lane.lane)
+        if (known !== undefined) offerOne(lane, known)
+      }
+    },
+  }
+}
+
+function newLane(id: string, slot: number, epoch: string, destination: string, rows: readonly EventRow[], bytes: number, before: Lane | undefined): Lane {
+  const [head] = rows
+  const remembered = before?.unknown
+  return {
+    id,
+    slot,
+    epoch,
+    destination,
+    events: rows.length,
+    bytes,
+    rows,
+    state: 'running',
+    next: '0',
+    low: null,
+    met: false,
+    pauseUntil: 0,
+    weight: 0,
+    unknown: remembered !== undefined && remembered.eventId === head?.eventId ? remembered : undefined,
+  }
+}
+
+/** The same settled lane once more, read from as far back as this answer reached. */
+function waitingLane(before: Lane, first: string | null): Lane {
+  return { ...before, state: 'settled', weight: 0, low: first === null ? before.low : '0' }
+}
+
+/** The slots to sweep now that a destination answers again; a breaker of the whole publisher held everything back. */
+export function releaseParked(parking: Parking, destination: string): number[] {
+  return destination === wholePublisher ? parking.destinations().flatMap((each) => parking.release(each)) : parking.release(destination)
+}

@@ -1,0 +1,107 @@
+import type { Publisher } from '../contract/publisher.ts'
+import type { RelaySignal } from '../contract/signals.ts'
+import { releaseParked } from './admission.ts'
+import { type Breakers, wholePublisher } from './breaker.ts'
+import type { Lane, Lanes } from './lanes.ts'
+import type { Outcome } from './outcome.ts'
+import type { Parking } from './parking.ts'
+import { toSignalEvent } from './relay-event.ts'
+import { decideRun, type Decision, type FailurePolicy } from './settle.ts'
+import type { Settler } from './settler.ts'
+import type { SlotTable } from './slot-table.ts'
+import type { Sweeper } from './sweeper.ts'
+
+export interface CompletionContext {
+  readonly publisher: Publisher
+  readonly lanes: Lanes
+  readonly slots: SlotTable
+  readonly sweeper: Sweeper
+  readonly breakers: Breakers
+  readonly parking: Parking
+  readonly settler: Settler
+  readonly policy: FailurePolicy
+  readonly random: () => number
+  readonly acknowledgedBy: (destination: string) => number
+  readonly emit: (signal: RelaySignal) => void
+  readonly onFailed: (signal: Extract<RelaySignal, { kind: 'failed' }>) => void
+  /** A lane came to rest or left: the finder has something to do, a slot may be drained. */
+  readonly onRest: () => void
+}
+
+/** Takes the outcome of a lane's run: breakers first, then the outcomes into the database, then the lane to rest. */
+export function createCompletion(context: CompletionContext): (lane: Lane, outcome: Outcome) => void {
+  const { lanes, slots, sweeper, settler, policy, random } = context
+
+  function rest(lane: Lane, owned: boolean): void {
+    if (owned) lanes.settled(lane)
+    else {
+      // The slot moved under the run. If it is ours again, the sweep of the regained slot passed this lane over.
+      if (slots.epoch(lane.slot) === lane.epoch) slots.lose(lane.slot)
+      lanes.remove(lane)
+      sweeper.mark(lane.slot)
+    }
+    context.onRest()
+  }
+
+  function reportEnd(decision: Decision, counted: ReadonlySet<string>): void {
+    const { ended } = decision
+    if (ended === undefined || !counted.has(ended.row.id)) return
+    context.onFailed({
+      kind: 'failed',
+      event: { ...toSignalEvent(ended.row), attempts: ended.row.attempts + 1 },
+      held: policy.exhausted === 'held',
+      cause: ended.cause,
+    })
+  }
+
+  return (lane, outcome) => {
+    judgeDestination(lane, outcome, context)
+    const decision = decideRun(lane.rows, outcome, {
+      policy,
+      random,
+      before: lane.unknown,
+      acknowledgedNow: context.acknowledgedBy(lane.destination),
+      longestPauseMs: longestPauseMs(context.publisher, policy),
+    })
+    lane.next = decision.next
+    lane.unknown = decision.unknown
+    if (decision.pauseMs !== undefined) lane.pauseUntil = performance.now() + decision.pauseMs
+    if (decision.entries.length === 0) {
+      rest(lane, true)
+      return
+    }
+    settler.push({
+      slot: lane.slot,
+      epoch: lane.epoch,
+      entries: decision.entries,
+      done({ owned, counted }) {
+        reportEnd(decision, counted)
+        rest(lane, owned)
+      },
+    })
+  }
+}
+
+/** What an outcome says about the destination itself. */
+function judgeDestination(lane: Lane, { acknowledged, failure }: Outcome, context: CompletionContext): void {
+  const { breakers, parking, sweeper, emit } = context
+  const now = performance.now()
+  if (failure?.kind === 'unavailable') {
+    const destination = failure.destination ?? wholePublisher
+    if (breakers.unavailable(destination, now, failure.cause, failure.retryAfterMs)) {
+      emit({ kind: 'breaker', destination, open: true, cause: failure.cause })
+    }
+  } else if (failure?.kind === 'rejected' || (acknowledged > 0 && failure?.kind !== 'unknown')) {
+    for (const destination of breakers.answered(lane.destination)) {
+      emit({ kind: 'breaker', destination, open: false, cause: undefined })
+      for (const slot of releaseParked(parking, destination)) sweeper.mark(slot)
+    }
+  }
+  breakers.probeEnded(lane.id, now)
+}
+
+/** An uncounted retry comes before the broker forgets the event id, with room to spare. */
+function longestPauseMs({ capabilities }: Publisher, { backoff }: FailurePolicy): number {
+  const { by, windowMs } = capabilities.dedupe
+  return by === 'broker' && windowMs > 0 ? Math.min(backoff.capMs, windowMs / 4) : backoff.capMs
+}

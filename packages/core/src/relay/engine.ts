@@ -1,0 +1,224 @@
+import type { RelaySignal } from '../contract/signals.ts'
+import type { SqlConnector } from '../contract/sql-client.ts'
+import type { RelaySettings } from '../options.ts'
+import { loadPayloadsStatement, readPayloads } from '../storage/load-payloads.ts'
+import type { Names } from '../storage/names.ts'
+import { listenStatement } from '../storage/wake.ts'
+import { createAdmission } from './admission.ts'
+import { type Breakers, createBreakers } from './breaker.ts'
+import { createCompletion } from './complete-run.ts'
+import { createFinder, type Finder } from './finder.ts'
+import { createLanes, type Lane, type Lanes } from './lanes.ts'
+import { createOwnership, type Ownership } from './ownership.ts'
+import { createParking } from './parking.ts'
+import { publishRows, type RunContext } from './publish-run.ts'
+import { createPublisherLink, type PublisherLink } from './publisher-link.ts'
+import { registerRelay } from './register.ts'
+import { createSession, type Session } from './session.ts'
+import { createSettler, type Settler } from './settler.ts'
+import { createSlotTable, type SlotTable } from './slot-table.ts'
+import { createSweeper } from './sweeper.ts'
+
+/** The parts of one running relay, wired together. Owns no timer and no loop. */
+export interface Engine {
+  readonly finder: Finder
+  readonly settler: Settler
+  readonly ownership: Ownership
+  readonly link: PublisherLink
+  readonly lanes: Lanes
+  readonly slots: SlotTable
+  readonly breakers: Breakers
+  /** Publishes that are on their way. */
+  readonly running: ReadonlySet<AbortController>
+  /** Resolves when no run is being published. */
+  quiet(): Promise<void>
+  readonly sessions: { readonly find: Session; readonly settle: Session; readonly ownership: Session; readonly load: Session }
+  /** When to look at destinations whose breaker is open again, in ms from now. */
+  probe(): number
+}
+
+export interface EngineOptions {
+  readonly client: SqlConnector
+  readonly names: Names
+  readonly settings: RelaySettings
+  readonly emit: (signal: RelaySignal) => void
+  readonly onFailed: (signal: Extract<RelaySignal, { kind: 'failed' }>) => void
+  readonly wake: () => void
+  /** True once no new run may start. */
+  readonly closing: () => boolean
+  readonly stopped: AbortSignal
+}
+
+export function createEngine(options: EngineOptions): Engine {
+  const { client, names, settings, emit, wake, closing, stopped } = options
+  const { publisher } = settings
+  const timeoutMs = settings.statementTimeoutMs
+  const sessions = {
+    find: createSession(client, {
+      timeoutMs,
+      async onConnect(connection) {
+        if (!settings.listen || connection.onNotification === undefined) return
+        connection.onNotification((channel) => {
+          if (channel === names.channel) wake()
+        })
+        await connection.run(listenStatement(names))
+      },
+    }),
+    settle: createSession(client, { timeoutMs }),
+    ownership: createSession(client, { timeoutMs: Math.min(timeoutMs, settings.leaseMs / 2) }),
+    load: createSession(client, { timeoutMs }),
+  }
+  const lanes = createLanes(settings)
+  const slots = createSlotTable()
+  const sweeper = createSweeper(slots)
+  const parking = createParking()
+  const breakers = createBreakers({ minMs: settings.breakerMinMs, maxMs: settings.breakerMaxMs })
+  const running = new Set<AbortController>()
+  const quietWaiters = new Set<() => void>()
+  let runs = 0
+  const acknowledged = new Map<string, number>()
+  const loadSql = loadPayloadsStatement(names)
+
+  const ownership = createOwnership({
+    session: sessions.ownership,
+    names,
+    group: settings.group,
+    leaseMs: settings.leaseMs,
+    slots,
+    lanes,
+    emit,
+    register: () => registerRelay(sessions.ownership, { names, group: settings.group, topics: settings.topics, leaseMs: settings.leaseMs }),
+    onGained: wake,
+    onLost(lost) {
+      for (const slot of lost) parking.forget(slot)
+    },
+    stopped,
+  })
+  const link = createPublisherLink({
+    publisher,
+    timeoutMs: settings.publishTimeoutMs + settings.publishGraceMs,
+    emit,
+    onReady() {
+      unpark(parking.destinations())
+    },
+    onStuck() {
+      ownership.abandon()
+    },
+  })
+  const mayStart = (): boolean => link.state === 'ready' && ownership.holds() && !closing()
+  const settler = createSettler({
+    session: sessions.settle,
+    names,
+    group: settings.group,
+    owner: () => ownership.relay,
+    emit,
+    stopped,
+  })
+  const complete = createCompletion({
+    publisher,
+    lanes,
+    slots,
+    sweeper,
+    breakers,
+    parking,
+    settler,
+    policy: {
+      maxAttempts: settings.maxAttempts,
+      backoff: { baseMs: settings.backoffBaseMs, capMs: settings.backoffCapMs },
+      exhausted: settings.onExhausted === 'hold' ? 'held' : 'failed',
+    },
+    random: settings.random,
+    acknowledgedBy: (destination) => acknowledged.get(destination) ?? 0,
+    emit,
+    onFailed: options.onFailed,
+    onRest() {
+      if (slots.draining > 0) ownership.drained()
+      wake()
+    },
+  })
+  const runContext: RunContext = {
+    publisher,
+    limits: { ...settings, maxRun: Math.min(settings.maxRun, publisher.capabilities.maxRun) },
+    running,
+    emit,
+    async load(ids) {
+      try {
+        return readPayloads((await sessions.load.run(loadSql(ids))).rows)
+      } catch (error) {
+        // Nothing was published: the lane is simply read again.
+        emit({ kind: 'database', use: 'find', ok: false, cause: error })
+        return new Map()
+      }
+    },
+    mayPublish: mayStart,
+    onStuck: (cause) => {
+      link.replace(cause)
+    },
+    onAcknowledged(destination, events) {
+      acknowledged.set(destination, (acknowledged.get(destination) ?? 0) + events)
+    },
+  }
+  const admission = createAdmission({
+    publisher,
+    lanes,
+    slots,
+    sweeper,
+    breakers,
+    parking,
+    open: mayStart,
+    start(lane) {
+      runs += 1
+      void publishRows(lane.rows, runContext).then((outcome) => {
+        runs -= 1
+        complete(lane, outcome)
+        if (runs === 0) settleWaiters(quietWaiters)
+      })
+    },
+  })
+  const finder = createFinder({ ...settings, session: sessions.find, names, lanes, slots, sweeper, admission, emit })
+
+  function unpark(destinations: readonly string[]): void {
+    for (const destination of destinations) for (const slot of parking.release(destination)) sweeper.mark(slot)
+    wake()
+  }
+
+  return {
+    finder,
+    settler,
+    ownership,
+    link,
+    lanes,
+    slots,
+    breakers,
+    running,
+    quiet: () =>
+      runs === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            quietWaiters.add(resolve)
+          }),
+    sessions,
+    probe() {
+      if (!mayStart()) return Infinity
+      const now = performance.now()
+      let next = Infinity
+      for (const destination of parking.destinations()) {
+        if (breakers.closed(destination)) {
+          // Enough in flight was the reason to wait.
+          if (lanes.mostlyFree(destination)) unpark([destination])
+          continue
+        }
+        const at = breakers.probeAt(destination)
+        const slot = at <= now ? parking.takeOne(destination) : undefined
+        if (slot !== undefined) sweeper.mark(slot)
+        else next = Math.min(next, at - now)
+      }
+      return next
+    },
+  }
+}
+
+function settleWaiters(waiters: Set<() => void>): void {
+  for (const resolve of waiters) resolve()
+  waiters.clear()
+}

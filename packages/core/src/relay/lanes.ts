@@ -1,0 +1,163 @@
+import { smallerId } from '../contract/lane.ts'
+import type { EventRow } from '../storage/event-row.ts'
+import type { UnknownTries } from './settle.ts'
+
+/**
+ * A lane in flight: one that this relay may not start again.
+ *
+ * running: its run is being published, or its outcomes are being written. Rows of it that turn up are ignored, except
+ *   that the smallest id is remembered.
+ * settled: its outcomes are committed. It stays in flight until a find that was issued from now on has named it; that
+ *   answer goes on with it or frees it. (An answer that was on its way while the settle committed published 33 of
+ *   20,000 events again.)
+ * While `pauseUntil` lies ahead a settled lane is not named, because its head waits for an uncounted retry.
+ */
+export interface Lane {
+  readonly id: string
+  readonly slot: number
+  readonly epoch: string
+  readonly destination: string
+  readonly events: number
+  readonly bytes: number
+  state: 'running' | 'settled'
+  /** First id that the run did not settle. */
+  next: string
+  /** Smallest id that turned up while it was in flight; '0' reads the lane from its start. */
+  low: string | null
+  /** A find has met it, so that later ones need not read it. */
+  met: boolean
+  pauseUntil: number
+  /** What it counts against its destination: its events, and 1 while it only pauses. */
+  weight: number
+  unknown: UnknownTries | undefined
+  /** The run as it was admitted. */
+  rows: readonly EventRow[]
+}
+
+export interface LaneLimits {
+  readonly maxInFlight: number
+  readonly maxInFlightBytes: number
+  readonly maxInFlightPerDestination: number
+}
+
+export interface Continuing {
+  readonly lane: Lane
+  readonly low: string
+}
+
+/** The lanes in flight and what they count against the budgets. No I/O and no clock. */
+export interface Lanes {
+  readonly size: number
+  /** Events whose outcome is not written yet. */
+  readonly events: number
+  get(id: string): Lane | undefined
+  add(lane: Lane): void
+  remove(lane: Lane): void
+  /** The outcomes of a lane are committed: its events count no more. */
+  settled(lane: Lane): void
+  /** A row of a lane in flight turned up. */
+  met(lane: Lane, id: string | null): void
+  /** Reads every lane in flight from its start, the next time. */
+  resetLows(): void
+  /** Settled lanes whose pause is over, longest waiting first, at most `limit`. */
+  continuing(limit: number, now: number): Continuing[]
+  /** Settled lanes, whatever their pause. */
+  resting(): Lane[]
+  busy(): string[]
+  /** Whether one more run of so many bytes may start. The first run always may. */
+  room(bytes: number): boolean
+  roomFor(destination: string): boolean
+  /** Whether enough of a full destination's share is free again to make a sweep worth while. */
+  mostlyFree(destination: string): boolean
+  /** When the next pause ends, or null. */
+  nextPauseEnd(now: number): number | null
+  hasIn(slot: number): boolean
+}
+
+export function createLanes(limits: LaneLimits): Lanes {
+  const all = new Map<string, Lane>()
+  const resting = new Set<Lane>()
+  const perDestination = new Map<string, number>()
+  const perSlot = new Map<number, number>()
+  let events = 0
+  let bytes = 0
+
+  function count(lane: Lane, sign: 1 | -1): void {
+    events += sign * lane.events
+    bytes += sign * lane.bytes
+  }
+
+  function weigh(lane: Lane, weight: number): void {
+    bump(perDestination, lane.destination, weight - lane.weight)
+    lane.weight = weight
+  }
+
+  return {
+    get size() {
+      return all.size
+    },
+    get events() {
+      return events
+    },
+    get: (id) => all.get(id),
+    add(lane) {
+      all.set(lane.id, lane)
+      bump(perSlot, lane.slot, 1)
+      if (lane.state === 'settled') resting.add(lane)
+      else count(lane, 1)
+      weigh(lane, lane.state === 'settled' ? Math.sign(lane.pauseUntil) : lane.events)
+    },
+    remove(lane) {
+      if (all.get(lane.id) !== lane) return
+      all.delete(lane.id)
+      bump(perSlot, lane.slot, -1)
+      if (!resting.delete(lane)) count(lane, -1)
+      weigh(lane, 0)
+    },
+    settled(lane) {
+      if (all.get(lane.id) !== lane || lane.state === 'settled') return
+      lane.state = 'settled'
+      lane.rows = []
+      count(lane, -1)
+      weigh(lane, Math.sign(lane.pauseUntil))
+      resting.add(lane)
+    },
+    met(lane, id) {
+      lane.met = true
+      if (id !== null) lane.low = lane.low === null ? id : smallerId(lane.low, id)
+    },
+    resetLows() {
+      for (const lane of all.values()) lane.low = '0'
+    },
+    continuing(limit, now) {
+      const chosen: Continuing[] = []
+      for (const lane of resting) {
+        if (chosen.length >= limit) break
+        if (lane.pauseUntil > now) continue
+        chosen.push({ lane, low: lane.low === null ? lane.next : smallerId(lane.low, lane.next) })
+      }
+      return chosen
+    },
+    resting: () => [...resting],
+    busy() {
+      const busy: string[] = []
+      for (const lane of all.values()) if (lane.state === 'running' && lane.met) busy.push(lane.id)
+      return busy
+    },
+    room: (more) => events < limits.maxInFlight && (events === 0 || bytes + more <= limits.maxInFlightBytes),
+    roomFor: (destination) => (perDestination.get(destination) ?? 0) < limits.maxInFlightPerDestination,
+    mostlyFree: (destination) => (perDestination.get(destination) ?? 0) * 2 <= limits.maxInFlightPerDestination,
+    nextPauseEnd(now) {
+      let next: number | null = null
+      for (const lane of resting) if (lane.pauseUntil > now) next = Math.min(next ?? lane.pauseUntil, lane.pauseUntil)
+      return next
+    },
+    hasIn: (slot) => perSlot.has(slot),
+  }
+}
+
+function bump<K>(counts: Map<K, number>, key: K, by: number): void {
+  const value = (counts.get(key) ?? 0) + by
+  if (value === 0) counts.delete(key)
+  else counts.set(key, value)
+}

@@ -1,0 +1,29 @@
+import type { Failure, RunResult } from '../contract/publisher.ts'
+
+export interface Outcome {
+  readonly acknowledged: number
+  /** Absent when everything was acknowledged, or when the relay itself stopped before the rest. */
+  readonly failure?: Failure
+  /** What the adapter did that the contract does not allow; it is reported as a fault of the adapter. */
+  readonly fault?: string
+}
+
+const kinds: ReadonlySet<string> = new Set(['rejected', 'permanent', 'unavailable', 'unknown'])
+
+/** Reads a publisher's answer. Whatever the contract does not allow is an unknown outcome of the whole run. */
+export function readOutcome(result: unknown, length: number): Outcome {
+  if (typeof result !== 'object' || result === null) return outside(`resolved with ${result === null ? 'null' : typeof result} instead of a result`)
+  const { acknowledged, failure } = result as Partial<RunResult>
+  if (typeof acknowledged !== 'number' || !Number.isInteger(acknowledged) || acknowledged < 0) {
+    return outside(`acknowledged ${String(acknowledged)} events`)
+  }
+  if (acknowledged > length) return outside(`acknowledged ${String(acknowledged)} events of a run of ${String(length)}`)
+  if (acknowledged === length) return failure === undefined ? { acknowledged } : outside('acknowledged the whole run and reported a failure')
+  if (failure === undefined) return outside(`acknowledged ${String(acknowledged)} of ${String(length)} events without a failure`)
+  if (typeof failure !== 'object' || !kinds.has(failure.kind)) return outside('reported a failure of no known kind')
+  return { acknowledged, failure }
+}
+
+export function outside(what: string, cause: unknown = new Error(`the publisher ${what}`)): Outcome {
+  return { acknowledged: 0, failure: { kind: 'unknown', cause }, fault: `the publisher ${what}` }
+}

@@ -1,0 +1,144 @@
+import type { RelaySignal } from '../contract/signals.ts'
+import type { Names } from '../storage/names.ts'
+import { deregisterStatement } from '../storage/register-relay.ts'
+import { claimStatement, heartbeatStatement, readClaimed, readHeartbeat, releaseStatement } from '../storage/slots.ts'
+import type { Lanes } from './lanes.ts'
+import { pause, retryPauseMs } from './pace.ts'
+import type { Session } from './session.ts'
+import type { SlotTable } from './slot-table.ts'
+import { decideSlots } from './slots.ts'
+
+/** Keeps the lease of this relay and its share of the slots. */
+export interface Ownership {
+  /** Id under which this relay is registered; a relay whose lease expired comes back under a new one. */
+  readonly relay: string
+  /** True while this relay may start to publish: by its own clock, from the moment the last renewal was sent. */
+  holds(): boolean
+  /** Registers, takes the first slots and keeps renewing until `stopped` aborts. */
+  start(): Promise<void>
+  /** A slot that is being given up has no lane in flight any more, or may have none. */
+  drained(): void
+  /** Gives everything back at once. */
+  end(): Promise<void>
+  /** Renews no more: something that this relay started may still be written, so others must not wait for it. */
+  abandon(): void
+}
+
+export interface OwnershipOptions {
+  readonly session: Session
+  readonly names: Names
+  readonly group: string
+  readonly leaseMs: number
+  readonly slots: SlotTable
+  readonly lanes: Lanes
+  readonly emit: (signal: RelaySignal) => void
+  /** Registers this relay and returns its new id. */
+  readonly register: () => Promise<string>
+  readonly onGained: () => void
+  readonly onLost: (slots: readonly number[]) => void
+  readonly stopped: AbortSignal
+}
+
+/** A lease is renewed three times before it would expire. */
+const renewalsPerLease = 3
+
+export function createOwnership(options: OwnershipOptions): Ownership {
+  const { session, names, group, leaseMs, slots, lanes, emit, stopped } = options
+  const beatMs = leaseMs / renewalsPerLease
+  const heartbeat = heartbeatStatement(names)
+  const claim = claimStatement(names)
+  const release = releaseStatement(names)
+  let relay = ''
+  let deadline = 0
+  let abandoned = false
+  let releasing = false
+
+  async function register(): Promise<void> {
+    const sent = performance.now()
+    relay = await options.register()
+    deadline = sent + leaseMs
+  }
+
+  /** The beat right after registering takes what is free, but counts as no renewal: a relay that crashes at once takes no share. */
+  async function beat(renewal: boolean): Promise<void> {
+    if (abandoned) return
+    const sent = performance.now()
+    const answer = readHeartbeat((await session.run(heartbeat({ group, relay, leaseMs, beatMs, renewal }))).rows)
+    if (!answer.renewed) {
+      emit({ kind: 'lease-lost' })
+      slots.clear()
+      await register()
+      return beat(false)
+    }
+    deadline = sent + leaseMs
+    const { gained, lost } = slots.reconcile(answer.owned)
+    const decision = decideSlots({ ...answer, owned: slots.size - slots.draining })
+    let claimed = 0
+    if (decision.claim > 0) {
+      const taken = readClaimed((await session.run(claim(group, relay, decision.claim))).rows)
+      slots.gain(taken)
+      claimed = taken.length
+    } else if (decision.giveUp > 0 && slots.draining === 0) {
+      slots.drain(decision.giveUp)
+    }
+    if (gained + claimed > 0) options.onGained()
+    if (gained + claimed + lost > 0) emit({ kind: 'slots', owned: slots.size, gained: gained + claimed, lost })
+    await releaseDrained()
+  }
+
+  /** Lanes at rest in a slot that is being given up are freed: nobody of this relay goes on with them. */
+  async function releaseDrained(): Promise<void> {
+    if (slots.draining === 0 || releasing) return
+    for (const lane of lanes.resting()) if (slots.isDraining(lane.slot)) lanes.remove(lane)
+    const ready = slots.drainingSlots().filter((slot) => !lanes.hasIn(slot))
+    if (ready.length === 0) return
+    releasing = true
+    try {
+      await session.run(release(group, relay, ready))
+      for (const slot of ready) slots.lose(slot)
+      options.onLost(ready)
+      emit({ kind: 'slots', owned: slots.size, gained: 0, lost: ready.length })
+    } finally {
+      releasing = false
+    }
+  }
+
+  async function loop(): Promise<void> {
+    for (let failures = 0; !stopped.aborted; ) {
+      await pause(failures === 0 ? beatMs : Math.min(beatMs, retryPauseMs(failures)), stopped)
+      if (stopped.aborted) return
+      try {
+        await beat(true)
+        if (failures > 0) emit({ kind: 'database', use: 'ownership', ok: true, cause: undefined })
+        failures = 0
+      } catch (error) {
+        if (failures === 0) emit({ kind: 'database', use: 'ownership', ok: false, cause: error })
+        failures += 1
+      }
+    }
+  }
+
+  return {
+    get relay() {
+      return relay
+    },
+    holds: () => performance.now() < deadline && !abandoned,
+    async start() {
+      await register()
+      await beat(false)
+      void loop()
+    },
+    drained() {
+      if (!stopped.aborted) releaseDrained().catch(() => undefined)
+    },
+    async end() {
+      deadline = 0
+      slots.clear()
+      if (relay !== '' && !abandoned) await session.run(deregisterStatement(names, relay))
+    },
+    abandon() {
+      abandoned = true
+      deadline = 0
+    },
+  }
+}

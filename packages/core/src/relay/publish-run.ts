@@ -1,0 +1,144 @@
+import type { OutboxEvent } from '../contract/event.ts'
+import type { Publisher } from '../contract/publisher.ts'
+import type { RelaySignal } from '../contract/signals.ts'
+import type { EventRow } from '../storage/event-row.ts'
+import { outside, type Outcome, readOutcome } from './outcome.ts'
+import { withDeadline } from './pace.ts'
+import { toEvent, toSignalEvent } from './relay-event.ts'
+
+export interface RunLimits {
+  readonly maxRun: number
+  readonly maxRunBytes: number
+  readonly publishTimeoutMs: number
+  readonly publishGraceMs: number
+}
+
+export interface RunContext {
+  readonly publisher: Publisher
+  readonly limits: RunLimits
+  readonly running: Set<AbortController>
+  readonly emit: (signal: RelaySignal) => void
+  /** Reads payloads that did not come with their rows. */
+  readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array>>
+  /** False as soon as nothing more may be published: the lease is over, or the relay stops. */
+  readonly mayPublish: (destination: string) => boolean
+  readonly onStuck: (cause: unknown) => void
+  /** A destination acknowledged so many events. */
+  readonly onAcknowledged: (destination: string, events: number) => void
+}
+
+const stuck = Symbol('stuck')
+
+/**
+ * Publishes the rows of one lane in order, in as many calls as the limits of a run ask for, until the first that is
+ * not acknowledged. Never rejects: what goes wrong is the outcome.
+ */
+export async function publishRows(rows: readonly EventRow[], context: RunContext): Promise<Outcome> {
+  let done = 0
+  while (done < rows.length) {
+    const chunk = await nextChunk(rows, done, context)
+    if (chunk.events.length === 0) return { acknowledged: done, ...chunk.rest }
+    if (!context.mayPublish(chunk.destination)) return { acknowledged: done }
+    const outcome = await publishChunk(chunk, rows.slice(done, done + chunk.events.length), context)
+    done += outcome.acknowledged
+    if (outcome.failure !== undefined) return { ...outcome, acknowledged: done }
+  }
+  return { acknowledged: done }
+}
+
+interface Chunk {
+  readonly events: readonly OutboxEvent[]
+  readonly destination: string
+  /** What becomes of the first row when there is nothing to publish. */
+  readonly rest?: Pick<Outcome, 'failure'>
+}
+
+/** The next events to hand over in one call: one destination, within count and bytes, ending before an impossible one. */
+async function nextChunk(rows: readonly EventRow[], from: number, context: RunContext): Promise<Chunk> {
+  const { limits, publisher } = context
+  const wanted = takeRows(rows, from, limits)
+  const missing = wanted.filter(({ payload, size }) => payload === null && size !== null)
+  const payloads = missing.length === 0 ? new Map<string, Uint8Array>() : await context.load(missing.map(({ id }) => id))
+  const events: OutboxEvent[] = []
+  let destination = ''
+  for (const row of wanted) {
+    const payload = row.payload ?? payloads.get(row.id) ?? null
+    // A row that is gone, or that could not be read, ends the run; the lane is read again.
+    if (payload === null && row.size !== null) return { events, destination, rest: {} }
+    const event = toEvent(row, payload)
+    const where = destinationOf(event, publisher)
+    const impossible = typeof where === 'string' ? whyImpossible(event, publisher) : where
+    if (impossible !== undefined) return { events, destination, rest: { failure: { kind: 'permanent', cause: impossible } } }
+    if (events.length > 0 && where !== destination) break
+    destination = where as string
+    events.push(event)
+  }
+  return { events, destination }
+}
+
+/** At least one row, then as many as fit. */
+function takeRows(rows: readonly EventRow[], from: number, { maxRun, maxRunBytes }: RunLimits): EventRow[] {
+  const taken: EventRow[] = []
+  let bytes = 0
+  for (let index = from; index < rows.length && taken.length < maxRun; index++) {
+    const row = rows[index]
+    if (row === undefined) break
+    bytes += row.size ?? 0
+    if (taken.length > 0 && bytes > maxRunBytes) break
+    taken.push(row)
+  }
+  return taken
+}
+
+export function destinationOf(event: OutboxEvent, publisher: Publisher): string | Error {
+  try {
+    return publisher.destination(event)
+  } catch (cause) {
+    return new Error(`${publisher.name} cannot say where event ${event.eventId} of topic ${event.topic} goes`, { cause })
+  }
+}
+
+function whyImpossible(event: OutboxEvent, publisher: Publisher): Error | undefined {
+  const { maxEventBytes } = publisher.capabilities
+  const bytes = event.payload?.byteLength ?? 0
+  if (bytes > maxEventBytes) return new Error(`the payload has ${String(bytes)} bytes, ${publisher.name} takes at most ${String(maxEventBytes)}`)
+  try {
+    const rejection = publisher.validate?.(event)
+    return rejection === undefined ? undefined : new Error(rejection.reason)
+  } catch (cause) {
+    return new Error(`${publisher.name} could not validate the event`, { cause })
+  }
+}
+
+async function publishChunk({ events, destination }: Chunk, rows: readonly EventRow[], context: RunContext): Promise<Outcome> {
+  const { publisher, emit } = context
+  const started = performance.now()
+  const outcome = await callPublisher(events, context)
+  if (outcome.acknowledged > 0) context.onAcknowledged(destination, outcome.acknowledged)
+  if (outcome.fault !== undefined) emit({ kind: 'fault', what: `${publisher.name}: ${outcome.fault}`, cause: outcome.failure?.cause })
+  emit({
+    kind: 'published',
+    destination,
+    events: rows.map(toSignalEvent),
+    acknowledged: outcome.acknowledged,
+    failure: outcome.failure,
+    durationMs: performance.now() - started,
+  })
+  return outcome
+}
+
+async function callPublisher(events: readonly OutboxEvent[], { publisher, limits, running, onStuck }: RunContext): Promise<Outcome> {
+  try {
+    const result = await withDeadline(
+      (signal) => publisher.publish(events, signal),
+      { ms: limits.publishTimeoutMs, graceMs: limits.publishGraceMs, late: stuck },
+      running,
+    )
+    if (result !== stuck) return readOutcome(result, events.length)
+    const cause = new Error(`no answer of ${publisher.name} within ${String(limits.publishTimeoutMs + limits.publishGraceMs)} ms`)
+    onStuck(cause)
+    return { acknowledged: 0, failure: { kind: 'unknown', cause } }
+  } catch (error) {
+    return outside('threw instead of reporting an outcome', error)
+  }
+}

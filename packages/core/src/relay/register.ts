@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { OutboxError } from '../contract/errors.ts'
+import type { Names } from '../storage/names.ts'
+import { forgetDeadStatements, overlapStatement, readOverlap, registerStatements, registrationLock } from '../storage/register-relay.ts'
+import type { Session } from './session.ts'
+
+export interface Registration {
+  readonly names: Names
+  readonly group: string
+  readonly topics: readonly string[] | null
+  readonly leaseMs: number
+}
+
+/** Writes this relay down, in one transaction with the check that no other group serves the same topics. */
+export async function registerRelay(session: Session, { names, group, topics, leaseMs }: Registration): Promise<string> {
+  const id = `${hostname()}:${String(process.pid)}:${randomUUID().slice(0, 8)}`
+  await session.run({ text: 'begin', values: [] })
+  try {
+    await session.run(registrationLock(names))
+    const overlap = readOverlap((await session.run(overlapStatement(names, group, topics))).rows)
+    if (overlap !== undefined) {
+      throw new OutboxError(
+        'TOPICS_OVERLAP',
+        `The relay group '${group}' cannot start: the group '${overlap.group}' already publishes ${overlap.topic}, and an event must have one publisher. Give the groups separate topics, or use the same group name.`,
+      )
+    }
+    for (const statement of forgetDeadStatements(names, group)) await session.run(statement)
+    for (const statement of registerStatements(names, { id, group, host: hostname(), pid: process.pid, version: '0.1.0' }, topics, leaseMs)) {
+      await session.run(statement)
+    }
+    await session.run({ text: 'commit', values: [] })
+    return id
+  } catch (error) {
+    await session.run({ text: 'rollback', values: [] }).catch(() => session.drop())
+    throw error
+  }
+}

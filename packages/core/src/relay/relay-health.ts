@@ -1,0 +1,44 @@
+import type { Engine } from './engine.ts'
+
+/** How a relay is. A broker that is down makes it neither dead nor unready. */
+export interface RelayHealth {
+  readonly state: 'new' | 'starting' | 'running' | 'stopping' | 'stopped'
+  /** False when the relay cannot do its work any more without help: its publisher hangs and cannot be closed. */
+  readonly live: boolean
+  readonly relay: string | undefined
+  /** False while a statement of the relay cannot be run; it is tried again for ever. */
+  readonly database: { readonly ok: boolean; readonly cause: unknown }
+  readonly publisher: { readonly state: string; readonly cause: unknown }
+  /** Destinations that take nothing at the moment, and since how many ms. */
+  readonly unavailable: readonly { readonly destination: string; readonly forMs: number; readonly cause: unknown }[]
+  readonly leaseHolds: boolean
+  readonly slots: number
+  readonly lanesInFlight: number
+  readonly eventsInFlight: number
+  /** Milliseconds since the last find returned, undefined before the first. */
+  readonly sinceLastFindMs: number | undefined
+}
+
+export interface HealthParts {
+  readonly state: RelayHealth['state']
+  readonly engine: Engine | undefined
+  readonly trouble: RelayHealth['database']
+  readonly lastFindAt: number | undefined
+}
+
+export function readRelayHealth({ state, engine, trouble, lastFindAt }: HealthParts): RelayHealth {
+  const now = performance.now()
+  return {
+    state,
+    live: engine?.link.state !== 'stuck',
+    relay: engine?.ownership.relay,
+    database: trouble,
+    publisher: { state: engine?.link.state ?? 'closed', cause: engine?.link.cause },
+    unavailable: (engine?.breakers.open() ?? []).map(({ destination, sinceMs, cause }) => ({ destination, forMs: now - sinceMs, cause })),
+    leaseHolds: engine?.ownership.holds() ?? false,
+    slots: engine?.slots.size ?? 0,
+    lanesInFlight: engine?.lanes.size ?? 0,
+    eventsInFlight: engine?.lanes.events ?? 0,
+    sinceLastFindMs: lastFindAt === undefined ? undefined : now - lastFindAt,
+  }
+}
