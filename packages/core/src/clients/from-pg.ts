@@ -19,7 +19,6 @@ export interface PgPoolClient extends PgClient {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: (message: { channel: string }) => void): unknown
-  removeListener(event: string, listener: (...details: never[]) => void): unknown
 }
 
 export interface PgQuery {

@@ -1,25 +1,24 @@
-import { compareLanes, firstLane, lastLane } from '../contract/lane.ts'
+import { compareLanes, firstLane, lastLane, slotOf } from '../contract/lane.ts'
 import type { SlotTable } from './slot-table.ts'
 
 /** One slice of a sweep: a range of lanes. */
 export interface Slice {
   readonly from: string
   readonly to: string
-  /** The slot it was marked for, or null for the background round. */
-  readonly slot: number | null
 }
 
 /**
  * Which slots have to be read from the start, and how far that came. Knows no I/O.
  *
- * A slot that is marked while a slice of it is on its way starts again. Beside the marked ones an endless slow round
- * visits every owned slot, so that rows changed by hand in SQL are found too.
+ * A slot that is marked while a slice of it is on its way starts again. Neighbouring marked slots are one range, so
+ * that a relay without a backlog sweeps everything with one statement. Beside the marked slots an endless slow round
+ * visits every owned one, so that rows changed by hand in SQL are found too.
  */
 export interface Sweeper {
   readonly pending: number
   mark(slot: number): void
   markAll(): void
-  /** The next slice of a marked slot. */
+  /** The next slice of the marked slots. */
   next(): Slice | undefined
   /** The next slice of the background round. */
   background(): Slice | undefined
@@ -28,23 +27,19 @@ export interface Sweeper {
   clear(): void
 }
 
+/** Where the sweep of a marked slot goes on. A new object for each mark, so that a slice knows what it was made for. */
 interface Mark {
-  from: string
+  readonly from: string
 }
 
 export function createSweeper(slots: SlotTable): Sweeper {
   const marks = new Map<number, Mark>()
-  let underway: Mark | undefined
-  let round: string | null = null
+  let underway: ReadonlyMap<number, Mark> = new Map()
+  let round: Slice | undefined
+  let roundFrom: string | undefined
 
   function mark(slot: number): void {
     if (slots.epoch(slot) !== undefined) marks.set(slot, { from: firstLane(slot) })
-  }
-
-  /** The lane after the largest one, or null when that was the last of all lanes. */
-  function after(lanes: readonly string[], to: string): string | null {
-    const largest = lanes.reduce((a, b) => (compareLanes(a, b) > 0 ? a : b))
-    return compareLanes(largest, to) >= 0 ? null : (BigInt(largest) + 1n).toString()
   }
 
   return {
@@ -56,46 +51,48 @@ export function createSweeper(slots: SlotTable): Sweeper {
       for (const slot of slots.usable()) mark(slot)
     },
     next() {
-      for (const [slot, current] of marks) {
-        if (slots.epoch(slot) === undefined) {
-          marks.delete(slot)
-          continue
-        }
-        underway = current
-        return { from: current.from, to: lastLane(slot), slot }
+      for (const slot of marks.keys()) if (slots.epoch(slot) === undefined) marks.delete(slot)
+      const [start] = marks
+      if (start === undefined) return undefined
+      const [first, { from }] = start
+      const range = new Map([start])
+      for (let slot = first + 1; ; slot++) {
+        const neighbour = marks.get(slot)
+        if (neighbour?.from !== firstLane(slot)) break
+        range.set(slot, neighbour)
       }
-      return undefined
+      underway = range
+      return { from, to: lastLane(first + range.size - 1) }
     },
     background() {
       const usable = slots.usable()
-      const [first] = usable
-      if (first === undefined) return undefined
-      let from: string | null = round
-      // A range runs over neighbouring slots, so that an idle relay visits all its lanes with one statement.
-      let start = usable.find((slot) => from === null || compareLanes(lastLane(slot), from) >= 0)
-      if (start === undefined) {
-        start = first
-        from = null
-      }
+      const from = roundFrom ?? firstLane(0)
+      const start = usable.find((slot) => compareLanes(lastLane(slot), from) >= 0) ?? usable[0]
+      if (start === undefined) return undefined
       let end = start
       while (slots.epoch(end + 1) !== undefined) end += 1
-      const lowest = firstLane(start)
-      return { from: from === null || compareLanes(from, lowest) < 0 ? lowest : from, to: lastLane(end), slot: null }
+      round = { from: slotOf(from) === start ? from : firstLane(start), to: lastLane(end) }
+      return round
     },
     done(slice, lanes, limit) {
-      const next = lanes.length < limit ? null : after(lanes, slice.to)
-      if (slice.slot === null) {
-        round = next ?? (slice.to === lastLane(255) ? null : (BigInt(slice.to) + 1n).toString())
+      const largest = lanes.length < limit ? undefined : lanes.reduce((a, b) => (compareLanes(a, b) > 0 ? a : b))
+      const next = largest === undefined || largest === slice.to ? undefined : (BigInt(largest) + 1n).toString()
+      if (slice === round) {
+        const end = slotOf(slice.to)
+        roundFrom = next ?? (end === 255 ? undefined : firstLane(end + 1))
         return
       }
-      // Marked again meanwhile: the new mark stands.
-      if (marks.get(slice.slot) !== underway) return
-      marks.delete(slice.slot)
-      if (next !== null) marks.set(slice.slot, { from: next })
+      const reached = next === undefined ? 256 : slotOf(next)
+      for (const [slot, made] of underway) {
+        // Marked again meanwhile: the new mark stands.
+        if (marks.get(slot) !== made || slot > reached) continue
+        marks.delete(slot)
+        if (slot === reached && next !== undefined) marks.set(slot, { from: next })
+      }
     },
     clear() {
       marks.clear()
-      round = null
+      roundFrom = undefined
     },
   }
 }

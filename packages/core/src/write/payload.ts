@@ -30,7 +30,10 @@ type Text = { readonly bytes: Uint8Array } | { readonly problem: Problem }
 function serialized(payload: unknown, serialize: Serialize): Text {
   try {
     const result: unknown = serialize(payload)
-    if (typeof result === 'string') return { bytes: Buffer.from(result) }
+    if (typeof result === 'string') {
+      // As UTF-8 the half would silently become another character.
+      return result.isWellFormed() ? { bytes: Buffer.from(result) } : refused('', 'was turned into text with half of a surrogate pair by the serialize option')
+    }
     if (result instanceof Uint8Array) return { bytes: result }
     return refused('', 'was turned into neither text nor bytes by the serialize option')
   } catch (error) {
@@ -46,7 +49,7 @@ function toJson(payload: unknown): Text {
   function check(this: object, name: string, value: unknown): unknown {
     const parent = paths.get(this)
     const path = parent === undefined ? '' : `${parent}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    const reason = whyNotJson(value, parent === undefined || Array.isArray(this))
+    const reason = invalidDate((this as Record<string, unknown>)[name]) ?? whyNotJson(value, parent === undefined || Array.isArray(this))
     if (reason !== undefined) problem ??= { path, message: reason }
     if (typeof value === 'object' && value !== null) paths.set(value, path)
     return problem === undefined ? value : null
@@ -71,11 +74,26 @@ function whyNotJson(value: unknown, undefinedMatters: boolean): string | undefin
     case 'undefined':
       return undefinedMatters ? 'is undefined; pass null for a tombstone, or leave the member out' : undefined
     case 'object':
-      if (value instanceof Map || value instanceof Set) return 'is a Map or Set, which JSON turns into {}; spread it into an object or an array'
-      return undefined
+      return value === null ? undefined : whyLost(value)
     default:
       return undefined
   }
+}
+
+/** A date that is none says null of itself, so only the original shows it. */
+function invalidDate(original: unknown): string | undefined {
+  return original instanceof Date && Number.isNaN(original.getTime()) ? 'is an invalid Date, which JSON turns into null' : undefined
+}
+
+/** Objects of which JSON keeps nothing: a Map, a promise that was not awaited, an error, bytes, and their like. */
+function whyLost(value: object): string | undefined {
+  if (value instanceof Map || value instanceof Set) return 'is a Map or Set, which JSON turns into {}; spread it into an object or an array'
+  if (value instanceof Error) return 'is an Error, of which JSON leaves out the message; pass what the consumer needs as an object'
+  if (ArrayBuffer.isView(value)) return 'is a view of bytes inside an object, which JSON turns into numbered members; pass it as base64 text or as an array'
+  if (value instanceof Number) return whyNotJson(value.valueOf(), false)
+  const tag = Object.prototype.toString.call(value).slice(8, -1)
+  const usual = tag === 'Object' || Array.isArray(value) || value instanceof String || value instanceof Boolean
+  return usual || Object.keys(value).length > 0 ? undefined : `is a ${tag}, which JSON turns into {}`
 }
 
 function refused(path: string, message: string): { problem: Problem } {

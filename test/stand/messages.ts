@@ -1,0 +1,47 @@
+import type { PublishReply, PublishRequest } from './remote-publisher.ts'
+import type { Answer, RareFault } from './faulty-publisher.ts'
+
+/** How a relay process is to work. */
+export interface RelayOrders {
+  readonly role: 'relay'
+  readonly name: string
+  readonly databaseUrl: string
+  /** Absent: the broker is in the stand's own process. */
+  readonly redisUrl: string | undefined
+  readonly seed: number
+  readonly maxRun: number
+  readonly rejected: number
+  readonly unavailable: number
+  readonly leaseMs: number
+  readonly backoffMs: number
+}
+
+/** What a writer process is to write. */
+export interface WriterOrders {
+  readonly role: 'writer'
+  readonly name: string
+  readonly databaseUrl: string
+  readonly seed: number
+  readonly events: number
+  readonly keys: number
+}
+
+export type ToRelay =
+  | PublishReply
+  /** The next acknowledged run may claim this fault. */
+  | { readonly kind: 'arm'; readonly fault: RareFault }
+  | { readonly kind: 'granted'; readonly claim: number; readonly granted: boolean }
+  | { readonly kind: 'stop' }
+
+export type FromRelay =
+  | PublishRequest
+  | { readonly kind: 'started' }
+  | ({ readonly kind: 'answered' } & Answer)
+  /** The broker has these events, and the relay does not know it yet: is this the run that meets the fault? */
+  | { readonly kind: 'claim'; readonly claim: number; readonly fault: RareFault; readonly eventIds: readonly string[] }
+  | { readonly kind: 'trouble'; readonly what: string }
+  | { readonly kind: 'stopped'; readonly counted: number }
+
+export type FromWriter =
+  | { readonly kind: 'committed'; readonly events: number }
+  | { readonly kind: 'rolled-back'; readonly events: number }

@@ -1,0 +1,43 @@
+import type pg from 'pg'
+import type { EventState } from './attempts.ts'
+
+const statesSql = `
+select e.event_id::text, e.status, e.attempts, (extract(epoch from e.published_at) * 1000000)::bigint::text published_at,
+  count(*) filter (where f.outcome = 'rejected')::int rejected, count(*) filter (where f.outcome = 'unknown')::int unknown
+from outbox.events e left join outbox.failures f on f.event = e.id
+group by e.id`
+
+interface StateRow {
+  readonly event_id: string
+  readonly status: string
+  readonly attempts: number
+  readonly published_at: string | null
+  readonly rejected: number
+  readonly unknown: number
+}
+
+export async function readEventStates(db: pg.Pool): Promise<EventState[]> {
+  const { rows } = await db.query<StateRow>(statesSql)
+  return rows.map(({ event_id, published_at, ...rest }) => ({
+    ...rest,
+    eventId: event_id,
+    publishedAt: published_at === null ? undefined : BigInt(published_at),
+  }))
+}
+
+export async function countUnpublished(db: pg.Pool): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(`select count(*)::int n from outbox.events where status <> 'published'`)
+  return rows[0]?.n ?? 0
+}
+
+/** Waits until the server has ended every session of a process that is gone, and returns the time of the database. */
+export async function timeWithout(db: pg.Pool, applicationName: string): Promise<bigint> {
+  for (;;) {
+    const { rows } = await db.query<{ sessions: number; now: string }>(
+      `select count(*)::int sessions, (extract(epoch from clock_timestamp()) * 1000000)::bigint::text now
+       from pg_stat_activity where application_name = $1`,
+      [applicationName],
+    )
+    if (rows[0]?.sessions === 0) return BigInt(rows[0].now)
+  }
+}
