@@ -7,13 +7,17 @@ import { json, openScene } from './scene.ts'
 const scene = await openScene()
 afterAll(() => scene.close())
 
-const event = (eventId: string, payload: unknown = 'x'): { topic: string; key: string; payload: unknown; eventId: string } => ({
+const event = (
+  eventId: string,
+  payload: unknown = 'x',
+): { topic: string; key: string; payload: unknown; eventId: string } => ({
   topic: 'orders',
   key: 'a',
   payload,
   eventId,
 })
-const rows = (eventId: string): Promise<number> => scene.count('select count(*) from outbox.events where event_id = $1', [eventId])
+const rows = (eventId: string): Promise<number> =>
+  scene.count('select count(*) from outbox.events where event_id = $1', [eventId])
 
 describe('an event id that is enqueued again', () => {
   it('is reported as a duplicate with the row of the first, and the transaction goes on', async () => {
@@ -44,10 +48,18 @@ describe('an event id that is enqueued again', () => {
   it('with another payload, key or topic is a conflict that writes nothing and leaves the transaction usable', async () => {
     const eventId = randomUUID()
     await scene.enqueue(event(eventId))
-    const others = [event(eventId, 'y'), { ...event(eventId), payload: null }, { ...event(eventId), key: 'b' }, { ...event(eventId), key: null }, { ...event(eventId), topic: 'bills' }]
+    const others = [
+      event(eventId, 'y'),
+      { ...event(eventId), payload: null },
+      { ...event(eventId), key: 'b' },
+      { ...event(eventId), key: null },
+      { ...event(eventId), topic: 'bills' },
+    ]
     await scene.transaction(async (tx) => {
       for (const other of others) {
-        await expect(scene.outbox.enqueue(tx, [event(randomUUID(), 'in front'), other, event(randomUUID(), 'behind')])).rejects.toMatchObject({
+        await expect(
+          scene.outbox.enqueue(tx, [event(randomUUID(), 'in front'), other, event(randomUUID(), 'behind')]),
+        ).rejects.toMatchObject({
           code: 'EVENT_ID_CONFLICT',
           problems: [{ path: '/eventId', index: 1 }],
           message: expect.stringContaining(eventId) as string,
@@ -60,7 +72,9 @@ describe('an event id that is enqueued again', () => {
 
   it('with another payload within one call is a conflict as well', async () => {
     const eventId = randomUUID()
-    await expect(scene.enqueue(event(eventId, 1), event(eventId, 2))).rejects.toMatchObject({ code: 'EVENT_ID_CONFLICT' })
+    await expect(scene.enqueue(event(eventId, 1), event(eventId, 2))).rejects.toMatchObject({
+      code: 'EVENT_ID_CONFLICT',
+    })
     expect(await rows(eventId)).toBe(0)
   })
 
@@ -74,9 +88,15 @@ describe('an event id that is enqueued again', () => {
     expect(await scene.deliver()).toHaveLength(1)
   })
 
-  it.each(['ev-1', '', 'not-a-uuid', `${randomUUID()}0`, `{${randomUUID()}}`])('must be a UUID: %s is refused before any SQL', async (eventId) => {
-    await expect(scene.enqueue(event(eventId))).rejects.toMatchObject({ code: 'EVENT_INVALID', problems: [{ path: '/eventId', index: 0 }] })
-  })
+  it.each(['ev-1', '', 'not-a-uuid', `${randomUUID()}0`, `{${randomUUID()}}`])(
+    'must be a UUID: %s is refused before any SQL',
+    async (eventId) => {
+      await expect(scene.enqueue(event(eventId))).rejects.toMatchObject({
+        code: 'EVENT_INVALID',
+        problems: [{ path: '/eventId', index: 0 }],
+      })
+    },
+  )
 })
 
 describe('two transactions that enqueue one event id at once', () => {
@@ -106,7 +126,8 @@ describe('two transactions that enqueue one event id at once', () => {
     const ids = Array.from({ length: 10 }, () => randomUUID())
     const writer = async (offset: number): Promise<{ id: string; eventId: string; duplicate: boolean }[]> => {
       const results = []
-      for (let index = 0; index < 100; index++) results.push(...(await scene.enqueue(event(ids[(index + offset) % ids.length] ?? ''))))
+      for (let index = 0; index < 100; index++)
+        results.push(...(await scene.enqueue(event(ids[(index + offset) % ids.length] ?? ''))))
       return results
     }
     const results = (await Promise.all([0, 3, 5, 7].map(writer))).flat()
@@ -125,7 +146,12 @@ async function locked(pid: number): Promise<void> {
 
 describe('an event id that nobody gave', () => {
   it('is new each time, grows with time, and is made by the server for plain SQL', async () => {
-    const enqueued = await scene.transaction((tx: PgClient) => scene.outbox.enqueue(tx, Array.from({ length: 500 }, () => ({ topic: 'orders', key: 'a', payload: 1 }))))
+    const enqueued = await scene.transaction((tx: PgClient) =>
+      scene.outbox.enqueue(
+        tx,
+        Array.from({ length: 500 }, () => ({ topic: 'orders', key: 'a', payload: 1 })),
+      ),
+    )
     const ids = enqueued.map(({ eventId }) => eventId)
     expect(new Set(ids).size).toBe(500)
     const milliseconds = ids.map((eventId) => Number.parseInt(eventId.replaceAll('-', '').slice(0, 12), 16))

@@ -24,9 +24,13 @@ describe('one call takes any number of events', () => {
 
   it('one: an event alone gives a result alone, a list of one gives a list of one', async () => {
     const event = { topic: 'bulk', key: 'one', payload: {} }
-    const [alone, list] = await scene.transaction(async (tx) => [await scene.outbox.enqueue(tx, event), await scene.outbox.enqueue(tx, [event])] as const)
+    const [alone, list] = await scene.transaction(
+      async (tx) => [await scene.outbox.enqueue(tx, event), await scene.outbox.enqueue(tx, [event])] as const,
+    )
     expect(alone).toMatchObject({ duplicate: false })
-    expect(list).toEqual([{ id: expect.stringMatching(/^\d+$/) as string, eventId: expect.any(String) as string, duplicate: false }])
+    expect(list).toEqual([
+      { id: expect.stringMatching(/^\d+$/) as string, eventId: expect.any(String) as string, duplicate: false },
+    ])
     expect((await scene.deliver()).map(({ id }) => id)).toEqual([alone.id, list[0]?.id])
   })
 
@@ -47,7 +51,11 @@ describe('one call takes any number of events', () => {
       expect(enqueued).toHaveLength(70_000)
       expect(await own.count('select count(distinct headers) from outbox.events')).toBe(70_000)
       // In the order of the list: the id of each event is its position.
-      expect(await own.count(`select count(*) from outbox.events where (headers ->> 'index')::bigint <> id - (select min(id) from outbox.events)`)).toBe(0)
+      expect(
+        await own.count(
+          `select count(*) from outbox.events where (headers ->> 'index')::bigint <> id - (select min(id) from outbox.events)`,
+        ),
+      ).toBe(0)
     } finally {
       await own.close()
     }
@@ -58,10 +66,14 @@ describe('one call takes any number of events', () => {
     try {
       // The same 30 MiB ten times: as one statement it would be 600 MiB of text.
       const payload = Buffer.alloc(30 * 1024 * 1024, 7)
-      const enqueued = await own.enqueue(...Array.from({ length: 10 }, () => ({ topic: 'bulk', key: 'large', payload })))
+      const enqueued = await own.enqueue(
+        ...Array.from({ length: 10 }, () => ({ topic: 'bulk', key: 'large', payload })),
+      )
       const ids = enqueued.map(({ id }) => BigInt(id))
       expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)))
-      expect(await own.count('select count(*) from outbox.events where octet_length(payload) = $1', [payload.length])).toBe(10)
+      expect(
+        await own.count('select count(*) from outbox.events where octet_length(payload) = $1', [payload.length]),
+      ).toBe(10)
     } finally {
       await own.close()
     }
@@ -72,7 +84,11 @@ describe('one bad event in a list', () => {
   it('refuses the list, names every bad one with its position, and leaves the transaction usable', async () => {
     const before = await scene.count('select count(*) from outbox.events')
     await scene.transaction(async (tx) => {
-      const events = Array.from({ length: 30 }, (_, index) => ({ topic: 'bulk', key: 'k', payload: index % 2 === 0 ? { index } : { bad: 1n } }))
+      const events = Array.from({ length: 30 }, (_, index) => ({
+        topic: 'bulk',
+        key: 'k',
+        payload: index % 2 === 0 ? { index } : { bad: 1n },
+      }))
       const refusal = expect(scene.outbox.enqueue(tx, events)).rejects
       await refusal.toMatchObject({
         code: 'EVENT_INVALID',

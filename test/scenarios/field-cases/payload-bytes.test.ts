@@ -30,7 +30,13 @@ describe('bytes arrive as they were', () => {
     const admin = new pg.Client({ connectionString: url })
     await admin.connect()
     const database = pg.escapeIdentifier(admin.database ?? '')
-    const settings = { bytea_output: 'escape', extra_float_digits: '0', DateStyle: 'German', search_path: '', TimeZone: 'Asia/Kolkata' }
+    const settings = {
+      bytea_output: 'escape',
+      extra_float_digits: '0',
+      DateStyle: 'German',
+      search_path: '',
+      TimeZone: 'Asia/Kolkata',
+    }
     for (const [name, value] of Object.entries(settings)) {
       await admin.query(`alter database ${database} set ${name} = ${pg.escapeLiteral(value)}`)
     }
@@ -47,7 +53,10 @@ describe('bytes arrive as they were', () => {
   })
 
   it('from plain SQL', async () => {
-    await scene.pool.query(`insert into outbox.events (topic, key, payload, content_type) values ('bytes', 'k', $1, 'x/y')`, [everyByte])
+    await scene.pool.query(
+      `insert into outbox.events (topic, key, payload, content_type) values ('bytes', 'k', $1, 'x/y')`,
+      [everyByte],
+    )
     expect(await scene.deliver()).toMatchObject([{ payload: everyByte, contentType: 'x/y' }])
   })
 
@@ -56,7 +65,10 @@ describe('bytes arrive as they were', () => {
       { topic: 'bytes', key: 'k', payload: everyByte, contentType: 'application/x-protobuf' },
       { topic: 'bytes', key: 'k', payload: everyByte },
     )
-    expect((await scene.deliver()).map(({ contentType }) => contentType)).toEqual(['application/x-protobuf', 'application/octet-stream'])
+    expect((await scene.deliver()).map(({ contentType }) => contentType)).toEqual([
+      'application/x-protobuf',
+      'application/octet-stream',
+    ])
   })
 })
 
@@ -70,7 +82,8 @@ async function arrives({ enqueue, deliver }: Scene, body: Uint8Array): Promise<v
 describe('nothing, null and empty are four different things', () => {
   // Null is a tombstone, so the JSON value null goes in as its four bytes.
   const jsonNull = { payload: Buffer.from('null'), contentType: 'application/json' }
-  const hex = (payload: Uint8Array | null): string | null => (payload === null ? null : Buffer.from(payload).toString('hex'))
+  const hex = (payload: Uint8Array | null): string | null =>
+    payload === null ? null : Buffer.from(payload).toString('hex')
 
   it('at enqueue', async () => {
     const event = { topic: 'customers', key: 'cust-9' }
@@ -89,7 +102,9 @@ describe('nothing, null and empty are four different things', () => {
     await scene.pool.query(`select outbox.enqueue('customers', 'cust-9', null)`)
     await scene.pool.query(`select outbox.enqueue('customers', 'cust-9', 'null')`)
     await scene.pool.query(`select outbox.enqueue('customers', 'cust-9', '""')`)
-    await scene.pool.query(`insert into outbox.events (topic, key, payload) values ('customers', 'cust-9', ''), ('customers', 'cust-9', null)`)
+    await scene.pool.query(
+      `insert into outbox.events (topic, key, payload) values ('customers', 'cust-9', ''), ('customers', 'cust-9', null)`,
+    )
     const delivered = await scene.deliver()
     expect(delivered.map(({ payload }) => hex(payload))).toEqual([null, '6e756c6c', '2222', '', null])
   })

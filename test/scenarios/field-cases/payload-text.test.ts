@@ -64,7 +64,10 @@ describe('a NUL character', () => {
   // The SQL function takes jsonb, which PostgreSQL itself refuses to make of such text; bytes carry it.
   it('arrives unchanged through plain SQL, as JSON text in bytes', async () => {
     const body = '{"note":"a\\u0000b","path":"C:\\\\u0000dir"}'
-    await scene.pool.query(`insert into outbox.events (topic, key, payload) values ('nul', 'three', convert_to($1, 'UTF8'))`, [body])
+    await scene.pool.query(
+      `insert into outbox.events (topic, key, payload) values ('nul', 'three', convert_to($1, 'UTF8'))`,
+      [body],
+    )
     const [delivery] = await scene.deliver()
     expect(text(delivery as never)).toBe(body)
   })
@@ -80,7 +83,9 @@ describe('text that was cut inside an emoji', () => {
 
   it('arrives with the half that is left, and takes none of the others with it', async () => {
     expect(preview.charCodeAt(239)).toBe(0xd83d)
-    await scene.enqueue(...good.map((event, index) => (index === 4 ? { ...event, payload: { preview, index } } : event)))
+    await scene.enqueue(
+      ...good.map((event, index) => (index === 4 ? { ...event, payload: { preview, index } } : event)),
+    )
     const delivered = (await scene.deliver()).map((delivery) => json(delivery) as { preview: string; index: number })
     delivered.sort((a, b) => a.index - b.index)
     expect(delivered).toHaveLength(10)
@@ -101,17 +106,20 @@ describe('text that was cut inside an emoji', () => {
     ['/contentType', { contentType: halfPair }],
     ['/headers/who', { headers: { who: halfPair } }],
     [`/headers/${halfPair}`, { headers: { [halfPair]: 'x' } }],
-  ])('is refused at %s with the position in the list; nothing of the list is written and the transaction goes on', async (path, bad) => {
-    await scene.transaction(async (tx) => {
-      const events = good.map((event, index) => (index === 4 ? { ...event, ...bad } : event))
-      await expect(scene.outbox.enqueue(tx, events)).rejects.toMatchObject({
-        code: 'EVENT_INVALID',
-        problems: [{ path, index: 4, message: expect.stringContaining('surrogate') as string }],
+  ])(
+    'is refused at %s with the position in the list; nothing of the list is written and the transaction goes on',
+    async (path, bad) => {
+      await scene.transaction(async (tx) => {
+        const events = good.map((event, index) => (index === 4 ? { ...event, ...bad } : event))
+        await expect(scene.outbox.enqueue(tx, events)).rejects.toMatchObject({
+          code: 'EVENT_INVALID',
+          problems: [{ path, index: 4, message: expect.stringContaining('surrogate') as string }],
+        })
+        expect((await tx.query('select 1 as alive')).rows).toEqual([{ alive: 1 }])
       })
-      expect((await tx.query('select 1 as alive')).rows).toEqual([{ alive: 1 }])
-    })
-    expect(await scene.deliver()).toEqual([])
-  })
+      expect(await scene.deliver()).toEqual([])
+    },
+  )
 
   it('leaves the nine good ones deliverable by themselves, their emoji intact', async () => {
     await scene.enqueue(...good.filter((_, index) => index !== 4))

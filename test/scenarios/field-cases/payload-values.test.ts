@@ -33,7 +33,8 @@ describe('digits that a double cannot hold', () => {
   it('arrive to the last one from the SQL function, which takes jsonb', async () => {
     await scene.pool.query(`select outbox.enqueue('money', 'a', $1::jsonb)`, [body])
     const [delivery] = await scene.deliver()
-    for (const digits of ['9007199254740993', '10.00', '0.10000000000000000001']) expect(text(delivery as never)).toContain(digits)
+    for (const digits of ['9007199254740993', '10.00', '0.10000000000000000001'])
+      expect(text(delivery as never)).toContain(digits)
   })
 })
 
@@ -43,7 +44,8 @@ describe('a body that was signed', () => {
 
   it('arrives with the bytes that were signed: order, white space and repeated names included', async () => {
     const bodies = [body, '{"a":1,"a":2}', ' \n[1 , 2]\t', '{"n":1.0,"m":1.00e0}']
-    for (const each of bodies) await scene.enqueue({ topic: 'signed', key: 'k', headers: { sha256: sha256(each) }, ...written(each) })
+    for (const each of bodies)
+      await scene.enqueue({ topic: 'signed', key: 'k', headers: { sha256: sha256(each) }, ...written(each) })
     const delivered = await scene.deliver()
     expect(delivered.map(text)).toEqual(bodies)
     for (const { payload, headers } of delivered) expect(sha256(payload ?? '')).toBe(headers['sha256'])
@@ -51,7 +53,10 @@ describe('a body that was signed', () => {
   })
 
   it('arrives with the bytes that were signed from plain SQL', async () => {
-    await scene.pool.query(`insert into outbox.events (topic, key, payload) values ('signed', 'k', convert_to($1, 'UTF8'))`, [body])
+    await scene.pool.query(
+      `insert into outbox.events (topic, key, payload) values ('signed', 'k', convert_to($1, 'UTF8'))`,
+      [body],
+    )
     expect((await scene.deliver()).map(text)).toEqual([body])
   })
 })
@@ -123,7 +128,11 @@ describe('a value that JSON can carry', () => {
   const shared = { x: 1 }
 
   it.each<[string, unknown, string]>([
-    ['a date, and members that are undefined', { at: new Date(0), gone: undefined }, '{"at":"1970-01-01T00:00:00.000Z"}'],
+    [
+      'a date, and members that are undefined',
+      { at: new Date(0), gone: undefined },
+      '{"at":"1970-01-01T00:00:00.000Z"}',
+    ],
     ['an object that says what it is', { price: new Money(1050) }, '{"price":"10.50"}'],
     ['an object without members', [new Pinged(), {}, Object.create(null)], '[{},{},{}]'],
     ['one object in two places', { a: shared, b: [shared] }, '{"a":{"x":1},"b":[{"x":1}]}'],
@@ -141,7 +150,8 @@ describe('a value that JSON can carry', () => {
 
   it('arrives as the serialize option writes it', async () => {
     const own = await openScene({
-      serialize: (payload) => JSON.stringify(payload, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)),
+      serialize: (payload) =>
+        JSON.stringify(payload, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)),
     })
     try {
       await own.enqueue({ topic: 'values', key: null, payload: { id: 12n } })
@@ -158,7 +168,16 @@ describe('a value that JSON can carry', () => {
 
 describe('headers are text on every broker:', () => {
   it('numbers, booleans, big integers and dates become their usual text, undefined is left out', async () => {
-    const headers = { n: 12n, big: 9007199254740993n, neg: -1, yes: true, at: new Date(0), gone: undefined, text: 'żółć 😀', empty: '' }
+    const headers = {
+      n: 12n,
+      big: 9007199254740993n,
+      neg: -1,
+      yes: true,
+      at: new Date(0),
+      gone: undefined,
+      text: 'żółć 😀',
+      empty: '',
+    }
     await scene.enqueue({ topic: 'headers', key: null, payload: {}, headers })
     expect((await scene.deliver())[0]?.headers).toEqual({
       n: '12',
@@ -192,7 +211,9 @@ describe('headers are text on every broker:', () => {
     ['a Map, whose entries would be lost', new Map([['a', 'b']]), '/headers'],
     ['Headers, whose entries would be lost', new Headers({ a: 'b' }), '/headers'],
   ])('%s is refused', async (_, headers, path) => {
-    await expect(scene.enqueue({ topic: 'refused', key: null, payload: {}, headers: headers as never })).rejects.toMatchObject({
+    await expect(
+      scene.enqueue({ topic: 'refused', key: null, payload: {}, headers: headers as never }),
+    ).rejects.toMatchObject({
       code: 'EVENT_INVALID',
       problems: [{ path, index: 0 }],
     })

@@ -35,7 +35,9 @@ describe('an event exists if and only if its transaction committed', () => {
   })
 
   it('a function that returns commits, one that throws rolls back, and its error arrives as it was', async () => {
-    await scene.outbox.transaction(narrow, (tx) => scene.outbox.enqueue(tx, { topic: 'orders', key: 'a', payload: 'kept' }))
+    await scene.outbox.transaction(narrow, (tx) =>
+      scene.outbox.enqueue(tx, { topic: 'orders', key: 'a', payload: 'kept' }),
+    )
     const reason = new Error('no stock')
     await expect(
       scene.outbox.transaction(narrow, async (tx) => {
@@ -93,7 +95,8 @@ describe('enqueue without a transaction is refused and writes nothing:', () => {
 describe('a savepoint that is rolled back takes its event with it', () => {
   it('and what was enqueued before and after it is delivered in order', async () => {
     await scene.transaction(async (tx) => {
-      const enqueue = (payload: string): Promise<unknown> => scene.outbox.enqueue(tx, { topic: 'orders', key: 'a', payload })
+      const enqueue = (payload: string): Promise<unknown> =>
+        scene.outbox.enqueue(tx, { topic: 'orders', key: 'a', payload })
       await enqueue('outer')
       await tx.query('savepoint one')
       await enqueue('inner')
@@ -147,14 +150,18 @@ describe('a wake-up is a hint', () => {
   it('and does no harm when there is nothing to find', async () => {
     const relay = scene.relay()
     await relay.start()
-    await scene.transaction(async (tx) => {
-      await scene.outbox.enqueue(tx, { topic: 'orders', key: 'a', payload: 'rolled back' })
-      scene.outbox.wake()
-      throw new Error('rolled back')
-    }).catch(() => undefined)
+    await scene
+      .transaction(async (tx) => {
+        await scene.outbox.enqueue(tx, { topic: 'orders', key: 'a', payload: 'rolled back' })
+        scene.outbox.wake()
+        throw new Error('rolled back')
+      })
+      .catch(() => undefined)
     scene.outbox.wake()
     await scene.enqueue({ topic: 'orders', key: 'a', payload: 'committed' })
-    await scene.broker.until(({ deliveries }) => json(deliveries.at(-1) as never) === 'committed', { signal: AbortSignal.timeout(10_000) })
+    await scene.broker.until(({ deliveries }) => json(deliveries.at(-1) as never) === 'committed', {
+      signal: AbortSignal.timeout(10_000),
+    })
     await relay.stop()
     expect((await scene.deliver()).map(json)).toEqual(['committed'])
   })

@@ -41,7 +41,17 @@ const quietMs = 20_000
  * judged. Held events are put back in line all the time, as an impatient operator would.
  */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
-  const { url, seconds, seed, writers = 10, relays = 2, keys = 12, relayOptions = {}, kill = false, cutEveryMs = 0 } = options
+  const {
+    url,
+    seconds,
+    seed,
+    writers = 10,
+    relays = 2,
+    keys = 12,
+    relayOptions = {},
+    kill = false,
+    cutEveryMs = 0,
+  } = options
   const pool = new pg.Pool({ connectionString: url, max: 60 })
   pool.on('error', () => undefined)
   const outbox = createOutbox({ client: fromPg(pool) })
@@ -49,7 +59,15 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   const history = createHistory()
   const died = new Map<string, number>()
   const make = (name: string, number: number): RelayUnderTest =>
-    relayUnderTest(name, pool, history, createRandom(seed + number), { rejected: 0.05, lostAcknowledgement: 0.03 }, relayOptions, options.alter)
+    relayUnderTest(
+      name,
+      pool,
+      history,
+      createRandom(seed + number),
+      { rejected: 0.05, lostAcknowledgement: 0.03 },
+      relayOptions,
+      options.alter,
+    )
   const running = Array.from({ length: relays }, (_, number) => make(`relay-${String(number)}`, number))
   await Promise.all(running.map(({ relay }) => relay.start()))
 
@@ -64,7 +82,9 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
       requeued += await requeueHeld(pool)
     }),
     every(200, stop.signal, () => lockSomeRows(pool)),
-    ...(cutEveryMs > 0 ? [every(cutEveryMs, stop.signal, () => cutOne(pool, running, createRandom(seed + history.next())))] : []),
+    ...(cutEveryMs > 0
+      ? [every(cutEveryMs, stop.signal, () => cutOne(pool, running, createRandom(seed + history.next())))]
+      : []),
   ]
 
   if (kill) {
@@ -88,7 +108,15 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   await outbox.close()
   await pool.end()
   const verdict = judge(history, { failed, died })
-  return { ...verdict, events: history.written.size, transactions, deliveries: history.deliveries.length, left, failed: failed.size, requeued }
+  return {
+    ...verdict,
+    events: history.written.size,
+    transactions,
+    deliveries: history.deliveries.length,
+    left,
+    failed: failed.size,
+    requeued,
+  }
 }
 
 async function every(ms: number, until: AbortSignal, act: () => Promise<void>): Promise<void> {
@@ -109,13 +137,19 @@ async function requeueHeld(pool: pg.Pool): Promise<number> {
 async function lockSomeRows(pool: pg.Pool): Promise<void> {
   const client = await pool.connect()
   await client.query('begin')
-  await client.query("select 1 from outbox.events where id = any(array(select id from outbox.events where status = 'pending' order by id desc limit 3)) for update")
+  await client.query(
+    "select 1 from outbox.events where id = any(array(select id from outbox.events where status = 'pending' order by id desc limit 3)) for update",
+  )
   await delay(30)
   await client.query('commit')
   client.release()
 }
 
-async function cutOne(pool: pg.Pool, relays: readonly RelayUnderTest[], random: ReturnType<typeof createRandom>): Promise<void> {
+async function cutOne(
+  pool: pg.Pool,
+  relays: readonly RelayUnderTest[],
+  random: ReturnType<typeof createRandom>,
+): Promise<void> {
   const backends = relays.flatMap((relay) => relay.backends())
   if (backends.length > 0) await pool.query('select pg_terminate_backend($1)', [random.pick(backends)])
 }
@@ -123,7 +157,9 @@ async function cutOne(pool: pg.Pool, relays: readonly RelayUnderTest[], random: 
 async function untilQuiet(pool: pg.Pool): Promise<number> {
   const deadline = performance.now() + quietMs
   for (;;) {
-    const { rows } = await pool.query<{ left: string }>("select count(*) as left from outbox.events where status in ('pending', 'scheduled', 'held')")
+    const { rows } = await pool.query<{ left: string }>(
+      "select count(*) as left from outbox.events where status in ('pending', 'scheduled', 'held')",
+    )
     const left = Number(rows[0]?.left)
     if (left === 0 || performance.now() > deadline) return left
     await delay(100)

@@ -1,4 +1,13 @@
-import type { FailureKind, Outbox, OutboxEvent, Publisher, Relay, RelayOptions, SqlClient, SqlConnection } from '@inorder/core'
+import type {
+  FailureKind,
+  Outbox,
+  OutboxEvent,
+  Publisher,
+  Relay,
+  RelayOptions,
+  SqlClient,
+  SqlConnection,
+} from '@inorder/core'
 import { createOutbox, fromPg, type PgClient, type PgPool } from '@inorder/core'
 import type pg from 'pg'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -27,7 +36,8 @@ export function relayUnderTest(
   random: Random,
   faults: Faults,
   options: Partial<RelayOptions>,
-  alter: (client: SqlClient<PgClient, PgPool | PgClient>) => SqlClient<PgClient, PgPool | PgClient> = (client) => client,
+  alter: (client: SqlClient<PgClient, PgPool | PgClient>) => SqlClient<PgClient, PgPool | PgClient> = (client) =>
+    client,
 ): RelayUnderTest {
   let dead = false
   const open = new Set<SqlConnection>()
@@ -50,7 +60,14 @@ export function relayUnderTest(
   }
   const publisher = randomPublisher(name, history, random, faults, () => dead)
   const outbox: Outbox<PgClient, PgPool | PgClient> = createOutbox({ client })
-  const relay = outbox.relay({ publisher, leaseMs: 1500, backoffBaseMs: 40, backoffCapMs: 120, maxAttempts: 3, ...options })
+  const relay = outbox.relay({
+    publisher,
+    leaseMs: 1500,
+    backoffBaseMs: 40,
+    backoffCapMs: 120,
+    maxAttempts: 3,
+    ...options,
+  })
   return {
     name,
     relay,
@@ -67,8 +84,17 @@ export function relayUnderTest(
 }
 
 /** Takes a millisecond per run, rejects some events and loses the acknowledgement of others. */
-function randomPublisher(name: string, history: History, random: Random, faults: Faults, dead: () => boolean): Publisher {
-  const failure = (kind: FailureKind, text: string): { kind: FailureKind; cause: Error } => ({ kind, cause: new Error(text) })
+function randomPublisher(
+  name: string,
+  history: History,
+  random: Random,
+  faults: Faults,
+  dead: () => boolean,
+): Publisher {
+  const failure = (kind: FailureKind, text: string): { kind: FailureKind; cause: Error } => ({
+    kind,
+    cause: new Error(text),
+  })
   return {
     name,
     capabilities: {

@@ -56,7 +56,10 @@ describe('the campaign notices', () => {
   }, 60_000)
 })
 
-function withStatements<Tx, Db>(client: SqlClient<Tx, Db>, change: (statement: Statement) => Statement): SqlClient<Tx, Db> {
+function withStatements<Tx, Db>(
+  client: SqlClient<Tx, Db>,
+  change: (statement: Statement) => Statement,
+): SqlClient<Tx, Db> {
   return {
     ...client,
     async connect() {
@@ -69,11 +72,17 @@ function withStatements<Tx, Db>(client: SqlClient<Tx, Db>, change: (statement: S
 const isFind = ({ name }: Statement): boolean => name?.startsWith('inorder_find') === true
 
 function forgetOpenTransactions(statement: Statement): Statement {
-  return isFind(statement) ? { ...statement, values: statement.values.map((value, index) => (index === 1 ? [] : value)) } : statement
+  return isFind(statement)
+    ? { ...statement, values: statement.values.map((value, index) => (index === 1 ? [] : value)) }
+    : statement
 }
 
 function overlookBusyArrivals(statement: Statement): Statement {
   return isFind(statement)
-    ? { name: `${statement.name ?? ''}_altered`, text: statement.text.replace('l.lane, l.arrived, e.*', 'l.lane, null::bigint, e.*'), values: statement.values }
+    ? {
+        name: `${statement.name ?? ''}_altered`,
+        text: statement.text.replace('l.lane, l.arrived, e.*', 'l.lane, null::bigint, e.*'),
+        values: statement.values,
+      }
     : statement
 }

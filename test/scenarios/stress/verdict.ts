@@ -22,7 +22,10 @@ export interface Circumstances {
 }
 
 /** Compares what was delivered with what was promised. */
-export function judge({ written, deliveries }: Pick<History, 'written' | 'deliveries'>, { failed, died }: Circumstances): Verdict {
+export function judge(
+  { written, deliveries }: Pick<History, 'written' | 'deliveries'>,
+  { failed, died }: Circumstances,
+): Verdict {
   const byEvent = groupBy(deliveries, ({ eventId }) => eventId)
   const committed = [...written.values()].filter(({ committedAt }) => committedAt !== null)
   const phantoms = [...byEvent.keys()].filter((eventId) => written.get(eventId)?.rolledBack !== false).length

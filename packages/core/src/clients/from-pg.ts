@@ -1,5 +1,6 @@
 import { OutboxError } from '../contract/errors.ts'
 import type { RowSet, SqlClient, SqlConnection, SqlSession, Statement } from '../contract/sql-client.ts'
+import { sqlState } from '../contract/sql-state.ts'
 
 /** The part of a `pg` client that is used; a `Client` and a `PoolClient` both have it. */
 export interface PgClient {
@@ -30,6 +31,7 @@ export interface PgQuery {
 }
 
 export interface PgResult {
+  readonly command: string
   readonly rows: unknown[][]
   readonly rowCount: number | null
 }
@@ -50,11 +52,16 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
     name: 'pg',
     session,
     async transaction(db, work) {
-      if (!isPool(db)) return inTransaction(db, work)
+      if (!isPool(db)) {
+        const state = await transactionState(db)
+        refuseFailed(state)
+        // A transaction of the caller's decides: BEGIN would be ignored in it, and COMMIT would end it.
+        return inTransaction(db, work, state === 'open' ? nested : whole)
+      }
       const client = await db.connect()
       let broken = true
       try {
-        const result = await inTransaction(client, work)
+        const result = await inTransaction(client, work, whole)
         broken = false
         return result
       } catch (error) {
@@ -78,7 +85,7 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
 }
 
 async function session(tx: PgClient): Promise<SqlSession> {
-  if (typeof tx !== 'object' || typeof (tx as Partial<PgClient>).query !== 'function') {
+  if (typeof tx !== 'object' || (tx as unknown) === null || typeof (tx as Partial<PgClient>).query !== 'function') {
     throw new OutboxError('NOT_A_TRANSACTION', 'enqueue needs the pg client that ran BEGIN as its first argument; it got something without a query method.')
   }
   if (isPool(tx)) {
@@ -87,46 +94,67 @@ async function session(tx: PgClient): Promise<SqlSession> {
       'enqueue got a pg Pool, whose statements run on any connection. Take a client with pool.connect(), run BEGIN on it and pass that client, or use outbox.transaction(pool, (tx) => ...).',
     )
   }
-  await refuseOutsideTransaction(tx)
+  const state = await transactionState(tx)
+  refuseFailed(state)
+  if (state === 'none') {
+    throw new OutboxError(
+      'NOT_IN_TRANSACTION',
+      'enqueue was called outside a transaction, so the event and the business rows could not commit together. Run BEGIN on this client first and await it, or use outbox.transaction(pool, (tx) => ...).',
+    )
+  }
   return { run: (statement) => runOn(tx, statement) }
 }
 
+type TransactionState = 'open' | 'failed' | 'none'
+
 /** Older versions of pg cannot tell; a savepoint is refused outside a transaction (25P01) and costs nothing inside. */
-async function refuseOutsideTransaction(tx: PgClient): Promise<void> {
-  const status = tx.getTransactionStatus?.()
-  if (status === 'T') return
-  if (status === 'E') {
-    throw new OutboxError('NOT_IN_TRANSACTION', 'The transaction has already failed, so the event could only be rolled back with it. Run ROLLBACK and start again.')
+async function transactionState(client: PgClient): Promise<TransactionState> {
+  const status = client.getTransactionStatus?.()
+  if (status === 'T') return 'open'
+  if (status === 'E') return 'failed'
+  if (status === 'I') return 'none'
+  try {
+    await runOn(client, { text: 'savepoint inorder_probe', values: [] })
+    await runOn(client, { text: 'release savepoint inorder_probe', values: [] })
+    return 'open'
+  } catch (error) {
+    const state = sqlState(error)
+    if (state === '25P01') return 'none'
+    if (state === '25P02') return 'failed'
+    throw error
   }
-  let cause: unknown
-  if (status === undefined || status === null) {
-    try {
-      await runOn(tx, { text: 'savepoint inorder_probe', values: [] })
-      await runOn(tx, { text: 'release savepoint inorder_probe', values: [] })
-      return
-    } catch (error) {
-      cause = error
-    }
-  }
-  throw new OutboxError(
-    'NOT_IN_TRANSACTION',
-    'enqueue was called outside a transaction, so the event and the business rows could not commit together. Run BEGIN on this client first and await it, or use outbox.transaction(pool, (tx) => ...).',
-    { cause },
-  )
 }
 
-async function inTransaction<T>(client: PgClient, work: (tx: PgClient) => Promise<T>): Promise<T> {
-  await runOn(client, { text: 'begin', values: [] })
+function refuseFailed(state: TransactionState): void {
+  if (state !== 'failed') return
+  throw new OutboxError('NOT_IN_TRANSACTION', 'The transaction has already failed, so the event could only be rolled back with it. Run ROLLBACK and start again.')
+}
+
+interface Bounds {
+  readonly begin: string
+  readonly commit: string
+  readonly rollback: readonly string[]
+}
+
+const whole: Bounds = { begin: 'begin', commit: 'commit', rollback: ['rollback'] }
+const nested: Bounds = {
+  begin: 'savepoint inorder_work',
+  commit: 'release savepoint inorder_work',
+  rollback: ['rollback to savepoint inorder_work', 'release savepoint inorder_work'],
+}
+
+async function inTransaction<T>(client: PgClient, work: (tx: PgClient) => Promise<T>, { begin, commit, rollback }: Bounds): Promise<T> {
+  await runOn(client, { text: begin, values: [] })
   try {
     const result = await work(client)
     // COMMIT of a transaction that failed inside answers ROLLBACK without an error: nothing was committed.
-    if (client.getTransactionStatus?.() === 'E') {
+    const failed = client.getTransactionStatus?.() === 'E' || (await query(client, { text: commit, values: [] })).command === 'ROLLBACK'
+    if (failed) {
       throw new OutboxError('NOT_IN_TRANSACTION', 'A statement of the transaction failed and its error was swallowed, so nothing can be committed. Let the error of that statement reach the caller.')
     }
-    await runOn(client, { text: 'commit', values: [] })
     return result
   } catch (error) {
-    await runOn(client, { text: 'rollback', values: [] }).catch(() => undefined)
+    for (const text of rollback) await runOn(client, { text, values: [] }).catch(() => undefined)
     throw error
   }
 }
@@ -160,9 +188,12 @@ function connection(client: PgPoolClient): SqlConnection {
   }
 }
 
+function query(client: PgClient, { name, text, values }: Statement): Promise<PgResult> {
+  return client.query({ ...(name === undefined ? {} : { name }), text, values: [...values], rowMode: 'array', types: asText })
+}
+
 async function runOn(client: PgClient, statement: Statement): Promise<RowSet> {
-  const { name, text, values } = statement
-  const result = await client.query({ ...(name === undefined ? {} : { name }), text, values: [...values], rowMode: 'array', types: asText })
+  const result = await query(client, statement)
   return { rows: result.rows as RowSet['rows'], affected: result.rowCount ?? 0 }
 }
 

@@ -51,7 +51,14 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   let relay = ''
   let deadline = 0
   let abandoned = false
-  let releasing = false
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** A heartbeat and a release are several statements each; they take turns. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const done = last.then(work)
+    last = done.catch(() => undefined)
+    return done
+  }
 
   async function register(): Promise<void> {
     const sent = performance.now()
@@ -88,19 +95,14 @@ export function createOwnership(options: OwnershipOptions): Ownership {
 
   /** Lanes at rest in a slot that is being given up are freed: nobody of this relay goes on with them. */
   async function releaseDrained(): Promise<void> {
-    if (slots.draining === 0 || releasing) return
+    if (slots.draining === 0) return
     for (const lane of lanes.resting()) if (slots.isDraining(lane.slot)) lanes.remove(lane)
     const ready = slots.drainingSlots().filter((slot) => !lanes.hasIn(slot))
     if (ready.length === 0) return
-    releasing = true
-    try {
-      await session.run(release(group, relay, ready))
-      for (const slot of ready) slots.lose(slot)
-      options.onLost(ready)
-      emit({ kind: 'slots', owned: slots.size, gained: 0, lost: ready.length })
-    } finally {
-      releasing = false
-    }
+    await session.run(release(group, relay, ready))
+    for (const slot of ready) slots.lose(slot)
+    options.onLost(ready)
+    emit({ kind: 'slots', owned: slots.size, gained: 0, lost: ready.length })
   }
 
   async function loop(): Promise<void> {
@@ -108,7 +110,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
       await pause(failures === 0 ? beatMs : Math.min(beatMs, retryPauseMs(failures)), stopped)
       if (stopped.aborted) return
       try {
-        await beat(true)
+        await inTurn(() => beat(true))
         if (failures > 0) emit({ kind: 'database', use: 'ownership', ok: true, cause: undefined })
         failures = 0
       } catch (error) {
@@ -125,16 +127,19 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     holds: () => performance.now() < deadline && !abandoned,
     async start() {
       await register()
-      await beat(false)
+      await inTurn(() => beat(false))
       void loop()
     },
     drained() {
-      if (!stopped.aborted) releaseDrained().catch(() => undefined)
+      // A release that fails is tried again with the next heartbeat.
+      if (!stopped.aborted) inTurn(releaseDrained).catch(() => undefined)
     },
     async end() {
       deadline = 0
       slots.clear()
-      if (relay !== '' && !abandoned) await session.run(deregisterStatement(names, relay))
+      await inTurn(async () => {
+        if (relay !== '' && !abandoned) await session.run(deregisterStatement(names, relay))
+      })
     },
     abandon() {
       abandoned = true

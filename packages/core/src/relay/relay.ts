@@ -198,5 +198,5 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
 }
 
 async function closeSessions({ sessions }: Engine): Promise<void> {
-  await Promise.all(Object.values(sessions).map((session) => session.drop()))
+  await Promise.all(Object.values(sessions).map((session) => session.close()))
 }

@@ -3,13 +3,18 @@ import type { RowSet, SqlConnector, SqlConnection, Statement } from '../contract
 import { sqlFault } from '../contract/sql-state.ts'
 import { within } from './pace.ts'
 
-/** A session for one of the relay's jobs: opened when it is needed, thrown away after any fault of the connection. */
+/**
+ * A session for one of the relay's uses: opened when it is needed, thrown away after any fault of the connection. Its
+ * statements run one after another, in the order in which they were asked for.
+ */
 export interface Session {
   run(statement: Statement): Promise<RowSet>
   /** Rises with every new connection. Two equal readings around a statement mean that it ran on that connection. */
   readonly generation: number
   /** Drops the connection at once; the next statement opens a new one. */
   drop(): Promise<void>
+  /** Drops the connection for good: no later statement runs, and none opens a new one. */
+  close(): Promise<void>
 }
 
 export interface SessionOptions {
@@ -24,6 +29,8 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
   let current: SqlConnection | undefined
   let named = true
   let generation = 0
+  let closed = false
+  let last: Promise<unknown> = Promise.resolve()
 
   async function drop(): Promise<void> {
     const dropped = current
@@ -31,7 +38,12 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     await dropped?.close()
   }
 
+  function isClosed(): boolean {
+    return closed
+  }
+
   async function connected(): Promise<SqlConnection> {
+    if (isClosed()) throw new OutboxError('RELAY_STATE', 'This session is closed.')
     if (current !== undefined) return current
     const opening = client.connect()
     const opened = await within(opening, options.timeoutMs, late)
@@ -39,10 +51,16 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
       void opening.then((connection) => connection.close()).catch(() => undefined)
       throw new OutboxError('DATABASE_UNREACHABLE', `No connection to the database within ${String(options.timeoutMs)} ms.`)
     }
+    if (isClosed()) {
+      await opened.close()
+      throw new OutboxError('RELAY_STATE', 'This session is closed.')
+    }
     current = opened
     generation += 1
     void opened.ended.then(() => {
       if (current === opened) current = undefined
+      // A pool counts a connection that broke as taken until it is given back.
+      return opened.close()
     })
     await options.onConnect?.(opened)
     return opened
@@ -60,24 +78,34 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     return answer
   }
 
+  async function runNow(statement: Statement): Promise<RowSet> {
+    try {
+      return await attempt(statement)
+    } catch (error) {
+      const fault = sqlFault(error)
+      if (fault === 'unprepared') {
+        // A pooler gave us a server session that does not know our prepared statement: go on without them.
+        named = false
+        return await attempt(statement)
+      }
+      if (fault === 'connection') await drop()
+      throw error
+    }
+  }
+
   return {
     get generation() {
       return generation
     },
     drop,
-    async run(statement) {
-      try {
-        return await attempt(statement)
-      } catch (error) {
-        const fault = sqlFault(error)
-        if (fault === 'unprepared') {
-          // A pooler gave us a server session that does not know our prepared statement: go on without them.
-          named = false
-          return await attempt(statement)
-        }
-        if (fault === 'connection') await drop()
-        throw error
-      }
+    async close() {
+      closed = true
+      await drop()
+    },
+    run(statement) {
+      const answer = last.then(() => runNow(statement))
+      last = answer.catch(() => undefined)
+      return answer
     },
   }
 }

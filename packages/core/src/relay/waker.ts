@@ -43,7 +43,7 @@ export function createWaker(client: SqlConnector, names: Names): Waker {
     async close() {
       closed.abort()
       await active
-      await session.drop()
+      await session.close()
     },
   }
 }

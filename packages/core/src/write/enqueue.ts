@@ -1,6 +1,7 @@
 import { OutboxError, type Problem } from '../contract/errors.ts'
 import type { SqlSession } from '../contract/sql-client.ts'
 import {
+  type ExistingEvent,
   existingEventsStatement,
   insertEventsStatement,
   type NewEvent,
@@ -20,15 +21,24 @@ export interface Enqueued {
 }
 
 /**
- * Checks all events, then inserts them with one statement.
+ * Bytes of events in one statement. A statement is one message of at most 1 GB and its list of payloads one string of at
+ * most 512 MiB, in which every byte takes two characters; 32 MiB also bounds the memory that a call needs on both sides.
+ */
+const maxStatementBytes = 32 * 1024 * 1024
+
+/**
+ * Checks all events, then inserts them with one statement, or with more when they are too large for one.
  *
  * @throws OutboxError EVENT_INVALID before any SQL, EVENT_ID_CONFLICT when an event id is taken by another event.
  */
 export async function enqueueEvents(session: SqlSession, names: Names, inputs: readonly EventInput[], limits: EventLimits): Promise<Enqueued[]> {
   const events = checkAll(inputs, limits)
   if (events.length === 0) return []
-  const { rows } = await session.run(insertEventsStatement(names, events))
-  const inserted = readInserted(rows)
+  const inserted = new Map<string, string>()
+  for (const part of partsOf(events)) {
+    const { rows } = await session.run(insertEventsStatement(names, part))
+    for (const [eventId, id] of readInserted(rows)) inserted.set(eventId, id)
+  }
   if (inserted.size === events.length) {
     return events.map(({ eventId }) => ({ id: inserted.get(eventId) ?? '', eventId, duplicate: false }))
   }
@@ -49,6 +59,21 @@ function checkAll(inputs: readonly EventInput[], limits: EventLimits): NewEvent[
   throw new OutboxError('EVENT_INVALID', `Nothing was enqueued: ${shown.join('; ')}`, { problems })
 }
 
+function* partsOf(events: readonly NewEvent[]): Generator<readonly NewEvent[]> {
+  let from = 0
+  let bytes = 0
+  for (const [index, { payload, headers }] of events.entries()) {
+    const more = (payload?.byteLength ?? 0) + headers.length
+    if (index > from && bytes + more > maxStatementBytes) {
+      yield events.slice(from, index)
+      from = index
+      bytes = 0
+    }
+    bytes += more
+  }
+  yield events.slice(from)
+}
+
 /** Some event ids were taken: an event that is there already is reported with its row, another one is a conflict. */
 async function withExisting(
   session: SqlSession,
@@ -56,8 +81,8 @@ async function withExisting(
   events: readonly NewEvent[],
   inserted: ReadonlyMap<string, string>,
 ): Promise<Enqueued[]> {
-  const { rows } = await session.run(existingEventsStatement(names, events))
-  const existing = readExisting(rows)
+  const existing: ExistingEvent[] = []
+  for (const part of partsOf(events)) existing.push(...readExisting((await session.run(existingEventsStatement(names, part))).rows))
   const conflicts = existing.filter(({ same }) => !same)
   if (conflicts.length > 0) {
     await session.run(withdrawEventsStatement(names, [...inserted.values()]))
