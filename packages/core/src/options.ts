@@ -144,8 +144,10 @@ export interface RelaySettings extends Required<Omit<RelayOptions, 'topics' | 'o
   readonly onSignal: RelayOptions['onSignal'] | undefined
 }
 
-export function readRelayOptions(given: RelayOptions): RelaySettings {
-  const problems: Problem[] = optionProblems(given, relayTable)
+export function readRelayOptions(options: RelayOptions): RelaySettings {
+  const problems: Problem[] = optionProblems(options, relayTable)
+  // A copy, because what is no object has no members to read and is refused with the rest below.
+  const given: RelayOptions = { ...options }
   const maxInFlight = given.maxInFlight ?? 10_000
   const settings: RelaySettings = {
     publisher: given.publisher,

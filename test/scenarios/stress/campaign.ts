@@ -19,6 +19,8 @@ export interface CampaignOptions {
   readonly kill?: boolean
   /** Cuts a random connection of a relay every so many ms. */
   readonly cutEveryMs?: number
+  /** Longest time after the last write until everything must be out. Default 20 s. */
+  readonly quietMs?: number
   /** Takes the place of the relays' client, to show that the campaign notices a broken engine. */
   readonly alter?: (client: SqlClient<PgClient, PgPool | PgClient>) => SqlClient<PgClient, PgPool | PgClient>
 }
@@ -32,9 +34,6 @@ export interface CampaignResult extends Verdict {
   readonly failed: number
   readonly requeued: number
 }
-
-/** Longest time after the last write until everything must be out. */
-const quietMs = 20_000
 
 /**
  * Writers, relays and every disturbance at once, for a while; then everything must come to rest, and the history is
@@ -99,7 +98,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   } else await delay(seconds * 1000)
   stop.abort()
   const transactions = (await Promise.all(writing)).reduce((sum, count) => sum + count, 0)
-  const left = await untilQuiet(pool)
+  const left = await untilQuiet(pool, quietMs)
   rest.abort()
   await Promise.all(disturbances)
   await Promise.all(running.map((each) => each.stop()))
@@ -154,7 +153,7 @@ async function cutOne(
   if (backends.length > 0) await pool.query('select pg_terminate_backend($1)', [random.pick(backends)])
 }
 
-async function untilQuiet(pool: pg.Pool): Promise<number> {
+async function untilQuiet(pool: pg.Pool, quietMs: number): Promise<number> {
   const deadline = performance.now() + quietMs
   for (;;) {
     const { rows } = await pool.query<{ left: string }>(

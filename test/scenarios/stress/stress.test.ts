@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type CampaignOptions, runCampaign } from './campaign.ts'
 
 /** Longer for a night: INORDER_STRESS_SECONDS=600. */
-const seconds = Number(process.env['INORDER_STRESS_SECONDS'] ?? 5)
+const seconds = Number(process.env['INORDER_STRESS_SECONDS'] ?? 3)
 const seed = Number(process.env['INORDER_STRESS_SEED'] ?? 1)
 const hold = { onExhausted: 'hold' } as const
 
@@ -25,7 +25,7 @@ describe('nothing is lost, nothing overtakes and no copy is unexplained, under',
     async (_, options) => {
       const result = await runCampaign({ url: await freshDatabase(), seconds, seed, ...options })
       expect(result).toMatchObject({ lost: 0, phantoms: 0, outOfOrder: 0, unexplained: 0, left: 0 })
-      expect(result.pairs).toBeGreaterThan(1000)
+      expect(result.pairs).toBeGreaterThan(100)
       expect(result.duplicates).toBeGreaterThan(0)
     },
     seconds * 1000 + 60_000,
@@ -38,6 +38,7 @@ describe('the campaign notices', () => {
       url: await freshDatabase(),
       seconds: 4,
       seed,
+      quietMs: 3000,
       relayOptions: { sweepIntervalMs: 60_000 },
       alter: (client) => withStatements(client, forgetOpenTransactions),
     })
@@ -49,6 +50,7 @@ describe('the campaign notices', () => {
       url: await freshDatabase(),
       seconds: 4,
       seed,
+      quietMs: 3000,
       relayOptions: { sweepIntervalMs: 60_000 },
       alter: (client) => withStatements(client, overlookBusyArrivals),
     })

@@ -77,6 +77,7 @@ export function required(rule: OptionRule): OptionRule {
 
 /** Says everything that is wrong with `given`: unknown names, missing ones and bad values. */
 export function optionProblems(given: object, table: OptionTable): Problem[] {
+  if (typeof given !== 'object' || (given as unknown) === null) return [{ path: 'options', message: `must be an object, got ${show(given)}` }]
   const problems: Problem[] = []
   for (const [name, value] of Object.entries(given)) {
     const rule = Object.hasOwn(table, name) ? table[name] : undefined

@@ -17,9 +17,10 @@ const faults: Readonly<Record<string, SqlFault>> = {
   '42883': 'schema',
 }
 
+/** Every SQLSTATE has a digit; EPIPE and EPERM, which a socket says, have none. */
 export function sqlState(error: unknown): string | undefined {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+  return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
 /** An error without a SQLSTATE did not come from the server: the session is gone or unusable. */

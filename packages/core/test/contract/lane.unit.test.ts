@@ -30,12 +30,24 @@ describe('64-bit numbers as text', () => {
   it('compare as numbers, where doubles would be equal', () => {
     expect(compareIds('9007199254740993', '9007199254740992')).toBeGreaterThan(0)
     expect(compareLanes('-9007199254740993', '-9007199254740992')).toBeLessThan(0)
-    fc.assert(fc.property(id, id, (a, b) => expect(sign(compareIds(a, b))).toBe(sign(BigInt(a) - BigInt(b)))))
-    fc.assert(fc.property(lane, lane, (a, b) => expect(sign(compareLanes(a, b))).toBe(sign(BigInt(a) - BigInt(b)))))
+    fc.assert(
+      fc.property(id, id, (a, b) => {
+        expect(sign(compareIds(a, b))).toBe(sign(BigInt(a) - BigInt(b)))
+      }),
+    )
+    fc.assert(
+      fc.property(lane, lane, (a, b) => {
+        expect(sign(compareLanes(a, b))).toBe(sign(BigInt(a) - BigInt(b)))
+      }),
+    )
   })
 
   it('have a smaller one and a next one', () => {
-    fc.assert(fc.property(id, id, (a, b) => expect(smallerId(a, b)).toBe((BigInt(a) < BigInt(b) ? BigInt(a) : BigInt(b)).toString())))
+    fc.assert(
+      fc.property(id, id, (a, b) => {
+        expect(smallerId(a, b)).toBe((BigInt(a) < BigInt(b) ? BigInt(a) : BigInt(b)).toString())
+      }),
+    )
     expect(idAfter('9007199254740992')).toBe('9007199254740993')
     expect(idAfter('99')).toBe('100')
   })

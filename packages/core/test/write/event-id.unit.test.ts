@@ -28,7 +28,7 @@ describe('a UUID', () => {
   it('is recognised in either case and of any version', () => {
     expect(isUuid('00000000-0000-0000-0000-000000000000')).toBe(true)
     expect(isUuid('F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6')).toBe(true)
-    fc.assert(fc.property(fc.uuid(), (uuid) => expect(isUuid(uuid)).toBe(true)))
+    for (const uuid of fc.sample(fc.uuid(), 100)) expect(isUuid(uuid)).toBe(true)
   })
 
   it.each(['', 'ev-1', 'f81d4fae7dec11d0a76500a0c91e6bf6', '{f81d4fae-7dec-11d0-a765-00a0c91e6bf6}', ' f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6\n'])(

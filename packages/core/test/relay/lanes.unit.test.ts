@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest'
+import { createLanes, type Lane, type LaneLimits } from '../../src/relay/lanes.ts'
+
+const limits: LaneLimits = { maxInFlight: 10, maxInFlightBytes: 100, maxInFlightPerDestination: 6 }
+
+function lane(id: string, changes: Partial<Lane> = {}): Lane {
+  return {
+    id,
+    slot: 3,
+    epoch: '1',
+    destination: 'orders',
+    events: 2,
+    bytes: 20,
+    state: 'running',
+    next: '5',
+    low: null,
+    met: false,
+    pauseUntil: 0,
+    weight: 0,
+    unknown: undefined,
+    rows: [],
+    ...changes,
+  }
+}
+
+describe('a lane in flight', () => {
+  it('counts its events until its outcomes are written, and stays in flight after that', () => {
+    const lanes = createLanes(limits)
+    const one = lane('1')
+    lanes.add(one)
+    expect([lanes.size, lanes.events]).toEqual([1, 2])
+    expect(lanes.continuing(10, 0)).toEqual([])
+    lanes.settled(one)
+    expect([lanes.size, lanes.events, one.state]).toEqual([1, 0, 'settled'])
+    expect(lanes.continuing(10, 0)).toEqual([{ lane: one, low: '5' }])
+    lanes.remove(one)
+    expect([lanes.size, lanes.events, lanes.get('1')]).toEqual([0, 0, undefined])
+  })
+
+  it('is counted once, however often it is settled or removed', () => {
+    const lanes = createLanes(limits)
+    const [one, two] = [lane('1'), lane('2')]
+    lanes.add(one)
+    lanes.add(two)
+    lanes.settled(one)
+    lanes.settled(one)
+    lanes.remove(one)
+    lanes.remove(one)
+    lanes.settled(one)
+    expect([lanes.size, lanes.events]).toEqual([1, 2])
+  })
+
+  it('leaves a successor of the same name alone when an earlier one ends', () => {
+    const lanes = createLanes(limits)
+    const [earlier, later] = [lane('1'), lane('1')]
+    lanes.add(earlier)
+    lanes.remove(earlier)
+    lanes.add(later)
+    lanes.remove(earlier)
+    lanes.settled(earlier)
+    expect(lanes.get('1')).toBe(later)
+    expect(lanes.events).toBe(2)
+  })
+
+  it('is read on from the smallest id that turned up meanwhile, not from where its run ended', () => {
+    const lanes = createLanes(limits)
+    const one = lane('1', { next: '100' })
+    lanes.add(one)
+    lanes.met(one, '200')
+    lanes.met(one, '99')
+    lanes.met(one, '1000')
+    lanes.met(one, null)
+    lanes.settled(one)
+    expect(lanes.continuing(1, 0)[0]?.low).toBe('99')
+    lanes.resetLows()
+    expect(lanes.continuing(1, 0)[0]?.low).toBe('0')
+  })
+
+  it('is named to finds only until one has met it', () => {
+    const lanes = createLanes(limits)
+    const [one, two] = [lane('1'), lane('2')]
+    lanes.add(one)
+    lanes.add(two)
+    lanes.met(one, null)
+    expect(lanes.busy()).toEqual(['1'])
+    lanes.settled(one)
+    expect(lanes.busy()).toEqual([])
+  })
+
+  it('waits for the end of its pause while others go on', () => {
+    const lanes = createLanes(limits)
+    const [paused, other] = [lane('1'), lane('2')]
+    for (const each of [paused, other]) {
+      lanes.add(each)
+      if (each === paused) each.pauseUntil = 1000
+      lanes.settled(each)
+    }
+    expect(lanes.continuing(10, 999).map(({ lane: { id } }) => id)).toEqual(['2'])
+    expect(lanes.nextPauseEnd(999)).toBe(1000)
+    expect(lanes.continuing(10, 1000).map(({ lane: { id } }) => id)).toEqual(['1', '2'])
+    expect(lanes.nextPauseEnd(1000)).toBeNull()
+  })
+
+  it('goes on in the order in which lanes came to rest, as many as asked for', () => {
+    const lanes = createLanes(limits)
+    const three = ['1', '2', '3'].map((id) => lane(id, { events: 1 }))
+    three.forEach(lanes.add)
+    for (const index of [2, 0, 1]) lanes.settled(three[index] as Lane)
+    expect(lanes.continuing(2, 0).map(({ lane: { id } }) => id)).toEqual(['3', '1'])
+  })
+
+  it('keeps its slot from being released', () => {
+    const lanes = createLanes(limits)
+    const [one, two] = [lane('1'), lane('2')]
+    lanes.add(one)
+    lanes.add(two)
+    lanes.settled(one)
+    lanes.remove(one)
+    expect(lanes.hasIn(3)).toBe(true)
+    lanes.remove(two)
+    expect(lanes.hasIn(3)).toBe(false)
+  })
+})
+
+describe('room', () => {
+  it('ends with the number of events', () => {
+    const lanes = createLanes(limits)
+    lanes.add(lane('1', { events: 9, bytes: 0 }))
+    expect(lanes.room(0)).toBe(true)
+    lanes.add(lane('2', { events: 1, bytes: 0 }))
+    expect(lanes.room(0)).toBe(false)
+  })
+
+  it('ends with the bytes, but the first run always has room', () => {
+    const lanes = createLanes(limits)
+    expect(lanes.room(1_000_000)).toBe(true)
+    lanes.add(lane('1', { bytes: 60 }))
+    expect([lanes.room(40), lanes.room(41)]).toEqual([true, false])
+  })
+
+  it('ends at one destination without ending at another', () => {
+    const lanes = createLanes(limits)
+    const big = lane('1', { events: 6 })
+    lanes.add(big)
+    expect([lanes.roomFor('orders'), lanes.roomFor('bills'), lanes.mostlyFree('orders')]).toEqual([false, true, false])
+    lanes.settled(big)
+    expect([lanes.roomFor('orders'), lanes.mostlyFree('orders')]).toEqual([true, true])
+  })
+
+  it('is taken by a paused lane too, so that an outage of unknown outcomes fills no memory', () => {
+    const lanes = createLanes(limits)
+    for (let id = 0; id < 6; id++) {
+      const paused = lane(String(id), { events: 1, bytes: 0 })
+      lanes.add(paused)
+      paused.pauseUntil = 1000
+      lanes.settled(paused)
+    }
+    expect(lanes.events).toBe(0)
+    expect(lanes.roomFor('orders')).toBe(false)
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { createSlotTable } from '../../src/relay/slot-table.ts'
+
+const owned = (...slots: number[]): { slot: number; epoch: string }[] => slots.map((slot) => ({ slot, epoch: '1' }))
+
+describe('a slot', () => {
+  it('that was gained may start lanes, under its epoch, and is fresh once', () => {
+    const table = createSlotTable()
+    table.gain(owned(9, 4))
+    expect(table.usable()).toEqual([4, 9])
+    expect([table.epoch(4), table.epoch(5)]).toEqual(['1', undefined])
+    expect(table.takeFresh()).toEqual([9, 4])
+    expect(table.takeFresh()).toEqual([])
+  })
+
+  it('that is being given up starts nothing, but is still owned', () => {
+    const table = createSlotTable()
+    table.gain(owned(1, 2, 3))
+    table.drain(2)
+    expect(table.usable()).toEqual([1])
+    expect(table.drainingSlots()).toEqual([3, 2])
+    expect([table.size, table.draining, table.epoch(3), table.isDraining(3)]).toEqual([3, 2, undefined, true])
+    table.drain(1)
+    expect(table.usable()).toEqual([])
+    table.lose(3)
+    expect([table.size, table.draining, table.isDraining(3)]).toEqual([2, 2, false])
+  })
+
+  it('that is lost is lost at once', () => {
+    const table = createSlotTable()
+    table.gain(owned(1, 2))
+    expect(table.usable()).toEqual([1, 2])
+    table.lose(2)
+    expect(table.usable()).toEqual([1])
+    table.clear()
+    expect([table.size, table.usable(), table.takeFresh()]).toEqual([0, [], []])
+  })
+})
+
+describe('what the database says is owned', () => {
+  it('is what the table says afterwards', () => {
+    const table = createSlotTable()
+    table.gain(owned(1, 2, 3))
+    table.takeFresh()
+    expect(table.reconcile(owned(2, 3, 4))).toEqual({ gained: 1, lost: 1 })
+    expect(table.usable()).toEqual([2, 3, 4])
+    expect(table.takeFresh()).toEqual([4])
+    expect(table.reconcile(owned(2, 3, 4))).toEqual({ gained: 0, lost: 0 })
+  })
+
+  it('under another epoch was lost in between and gained again: it is fresh', () => {
+    const table = createSlotTable()
+    table.gain(owned(1))
+    table.takeFresh()
+    expect(table.reconcile([{ slot: 1, epoch: '3' }])).toEqual({ gained: 1, lost: 1 })
+    expect(table.epoch(1)).toBe('3')
+    expect(table.takeFresh()).toEqual([1])
+  })
+
+  it('does not call back a slot that is being given up', () => {
+    const table = createSlotTable()
+    table.gain(owned(1, 2))
+    table.drain(1)
+    table.reconcile(owned(1, 2))
+    expect(table.usable()).toEqual([1])
+  })
+})
