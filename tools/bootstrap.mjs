@@ -9,13 +9,16 @@ import { fileURLToPath } from 'node:url'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major < 20 || (major === 20 && minor < 19)) {
-  console.error(`Inorder needs Node 20.19 or newer, this is ${process.versions.node}. Install a newer Node and run the command again.`)
+  console.error(
+    `Inorder needs Node 20.19 or newer, this is ${process.versions.node}. Install a newer Node and run the command again.`,
+  )
   process.exit(2)
 }
 
 const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const hash = createHash('sha256')
-for (const file of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml']) hash.update(readFileSync(join(root, file)))
+for (const file of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml'])
+  hash.update(readFileSync(join(root, file)))
 hash.update(`${process.platform} ${process.arch}`)
 const wanted = hash.digest('hex')
 const stamp = join(root, 'node_modules', '.bootstrap-stamp')
@@ -30,7 +33,9 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
     env: { ...process.env, CI: 'true' },
   })
   if (install.status !== 0) {
-    console.error(`Installing the dependencies failed (exit ${install.status}). Check that the npm registry can be reached and run the command again.`)
+    console.error(
+      `Installing the dependencies failed (exit ${install.status}). Check that the npm registry can be reached and run the command again.`,
+    )
     process.exit(install.status ?? 1)
   }
   writeFileSync(stamp, wanted)

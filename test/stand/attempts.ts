@@ -59,13 +59,18 @@ export function countAnswers(): AnswerCounts {
  * events they touch: an `unknown` counts or does not, depending on what else its destination acknowledged; and the
  * last answers that a killed relay got may never have been written.
  */
-export function attemptFaults(states: readonly EventState[], answers: AnswerCounts, killed: ReadonlySet<string>): string[] {
+export function attemptFaults(
+  states: readonly EventState[],
+  answers: AnswerCounts,
+  killed: ReadonlySet<string>,
+): string[] {
   return states.flatMap(({ eventId, attempts, rejected, unknown }) => {
     const most = { rejected: answers.of('rejected', eventId), unknown: answers.of('unknown', eventId) }
     const least = answers.of('rejected', eventId, killed)
     const faults: string[] = []
     if (attempts !== rejected + unknown) faults.push(`${attempts} attempts, ${rejected + unknown} failures kept`)
-    if (rejected > most.rejected || rejected < least) faults.push(`${rejected} rejections counted, ${most.rejected} answered`)
+    if (rejected > most.rejected || rejected < least)
+      faults.push(`${rejected} rejections counted, ${most.rejected} answered`)
     if (unknown > most.unknown) faults.push(`${unknown} unknown outcomes counted, ${most.unknown} answered`)
     return faults.map((fault) => `${eventId}: ${fault}`)
   })

@@ -5,7 +5,6 @@ import pg from 'pg'
 import { createCrew } from './crew.ts'
 import { createLedger, readWritten } from './ledger.ts'
 import { type Member, startMember } from './members.ts'
-import type { FromWriter } from './messages.ts'
 import { countUnpublished, readEventStates } from './outbox-state.ts'
 import { memoryStandBroker, redisStandBroker } from './stand-broker.ts'
 import type { StandOptions } from './stand-options.ts'
@@ -15,7 +14,11 @@ import type { Evidence } from './verdict.ts'
 const lookMs = 100
 
 /** Runs one stand from the first server to the last reading, and leaves nothing behind. */
-export async function runCampaign(options: StandOptions, say: (line: string) => void, signal: AbortSignal): Promise<Evidence> {
+export async function runCampaign(
+  options: StandOptions,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Evidence> {
   say(`starting PostgreSQL${options.publisher === 'redis' ? ' and Redis' : ''}, seed ${options.seed}`)
   await using server = await startPostgres()
   signal.throwIfAborted()
@@ -60,7 +63,7 @@ export async function runCampaign(options: StandOptions, say: (line: string) => 
     arrivals: await broker.read(),
     states: await readEventStates(db),
     answers: crew.answers,
-    killed: crew.killed,
+    departures: crew.departures,
     lostAcks: crew.lostAcks,
     troubles: [...crew.troubles, ...writers.troubles],
     seconds,
@@ -85,7 +88,7 @@ function startWriters({ writers: count, events, keys, seed }: StandOptions, data
   for (let index = 0; index < count; index++) {
     const name = `writer-${index + 1}`
     const share = Math.floor(events / count) + (index < events % count ? 1 : 0)
-    const member = startMember<never, FromWriter>({ role: 'writer', name, databaseUrl, seed, events: share, keys }, (message) => {
+    const member = startMember({ role: 'writer', name, databaseUrl, seed, events: share, keys }, (message) => {
       if (message.kind === 'committed') committed += message.events
     })
     members.add(member)

@@ -5,7 +5,13 @@ import { createHash } from 'node:crypto'
  * events their faults whenever processes run in another order; this gives the same event the same fault every time.
  */
 export function chance(seed: number, ...what: readonly (string | number)[]): number {
-  return createHash('sha256').update(JSON.stringify([seed, ...what])).digest().readUInt32BE() / 2 ** 32
+  return (
+    createHash('sha256')
+      .update(JSON.stringify([seed, ...what]))
+      .digest()
+      .readUInt32BE() /
+    2 ** 32
+  )
 }
 
 /** A whole number from `min` to `max`, both included. */

@@ -1,17 +1,18 @@
 import type pg from 'pg'
 import { type AnswerCounts, countAnswers } from './attempts.ts'
-import type { KilledRelay, LostAcknowledgement } from './explain.ts'
+import type { Departure, LostAcknowledgement } from './explain.ts'
 import type { RareFault } from './faulty-publisher.ts'
 import { type Member, startMember } from './members.ts'
 import type { FromRelay, RelayOrders, ToRelay } from './messages.ts'
-import { timeWithout } from './outbox-state.ts'
+import { databaseTime, sessionsEnded } from './outbox-state.ts'
 import type { StandBroker } from './stand-broker.ts'
 import type { StandOptions } from './stand-options.ts'
 
 /** The relay processes of a stand: who they are, what they answered, and what befell them. */
 export interface Crew {
   readonly answers: AnswerCounts
-  readonly killed: readonly KilledRelay[]
+  /** Relays that were killed, and those that lost their lease. */
+  readonly departures: readonly Departure[]
   readonly lostAcks: readonly LostAcknowledgement[]
   /** What should not have happened. */
   readonly troubles: readonly string[]
@@ -19,7 +20,7 @@ export interface Crew {
   readonly acknowledged: number
   /** Starts the relays; resolves when all of them are at work. */
   start(): Promise<void>
-  /** Resolves when the killed ones are dead and replaced. */
+  /** Resolves when the killed ones are replaced and every departure is noted. */
   settled(): Promise<void>
   /** Resolves when every relay has stopped by itself, with how many failures they counted. */
   stop(): Promise<void>
@@ -29,21 +30,24 @@ export interface Crew {
 
 const maxRuns = [1, 5, 20, 5] as const
 
-export function createCrew(options: StandOptions, parts: { db: pg.Pool; databaseUrl: string; broker: StandBroker; say: (line: string) => void }): Crew {
+export function createCrew(
+  options: StandOptions,
+  parts: { db: pg.Pool; databaseUrl: string; broker: StandBroker; say: (line: string) => void },
+): Crew {
   const { broker, db, say } = parts
   const answers = countAnswers()
   const acknowledged = new Set<string>()
   const members = new Map<string, Member<ToRelay>>()
-  const killed: KilledRelay[] = []
+  const departures: Departure[] = []
   const lostAcks: LostAcknowledgement[] = []
   const troubles: string[] = []
-  const replacements: Promise<void>[] = []
+  const pending: Promise<void>[] = []
   const dying = new Set<string>()
   const plan = planFaults(options)
   let started = 0
   let stopping = false
 
-  function startOne(maxRun: number): Promise<void> {
+  function startOne(maxRun: number): Promise<string> {
     const name = `relay-${++started}`
     const orders: RelayOrders = {
       role: 'relay',
@@ -58,10 +62,10 @@ export function createCrew(options: StandOptions, parts: { db: pg.Pool; database
       backoffMs: options.backoffMs,
     }
     return new Promise((resolve, reject) => {
-      const member = startMember<ToRelay, FromRelay>(orders, (message) => {
+      const member = startMember(orders, (message) => {
         if (message.kind === 'started') {
           for (const fault of plan.armed) member.send({ kind: 'arm', fault })
-          resolve()
+          resolve(name)
         } else if (message.kind === 'claim') decide(member, maxRun, message)
         else hear(member, message)
       })
@@ -84,22 +88,30 @@ export function createCrew(options: StandOptions, parts: { db: pg.Pool; database
       answers.add(member.name, message)
       for (const eventId of message.acknowledged) acknowledged.add(eventId)
       for (const fault of plan.due(acknowledged.size)) {
-        for (const { send } of members.values()) send({ kind: 'arm', fault })
+        for (const each of members.values()) each.send({ kind: 'arm', fault })
       }
+    } else if (message.kind === 'remark') say(`${member.name} ${message.what}`)
+    else if (message.kind === 'lease-lost') {
+      say(`${member.name} lost its lease`)
+      pending.push(noteLeaseLoss(member.name))
     } else if (message.kind === 'trouble') {
       say(`${member.name} ${message.what}`)
       troubles.push(`${member.name} ${message.what}`)
     }
   }
 
-  function decide(member: Member<ToRelay>, maxRun: number, { fault, claim, eventIds }: Extract<FromRelay, { kind: 'claim' }>): void {
+  function decide(
+    member: Member<ToRelay>,
+    maxRun: number,
+    { fault, claim, eventIds }: Extract<FromRelay, { kind: 'claim' }>,
+  ): void {
     const granted = plan.grant(fault)
     if (granted && fault === 'kill') {
       // The broker has these events, the database does not know, and other runs of this relay are on their way.
       dying.add(member.name)
       member.kill()
       say(`killed ${member.name} with ${eventIds.length} events between acknowledgement and settle`)
-      replacements.push(replace(member, maxRun))
+      pending.push(replace(member, maxRun))
       return
     }
     if (granted) {
@@ -111,26 +123,33 @@ export function createCrew(options: StandOptions, parts: { db: pg.Pool; database
     if (!granted && plan.armed.includes(fault)) member.send({ kind: 'arm', fault })
   }
 
+  /** The lease ran out before the relay noticed, but not longer ago than a lease. */
+  async function noteLeaseLoss(relay: string): Promise<void> {
+    departures.push({ relay, how: 'lost its lease', at: (await databaseTime(db)) - BigInt(options.leaseMs) * 1000n })
+  }
+
   async function replace(member: Member<ToRelay>, maxRun: number): Promise<void> {
     await member.gone
-    killed.push({ relay: member.name, deadAt: await timeWithout(db, member.name) })
-    await startOne(maxRun)
-    say(`relay-${started} replaces ${member.name}`)
+    await sessionsEnded(db, member.name)
+    departures.push({ relay: member.name, how: 'killed', at: await databaseTime(db) })
+    say(`${await startOne(maxRun)} replaces ${member.name}`)
   }
 
   return {
     answers,
-    killed,
+    departures,
     lostAcks,
     troubles,
     get acknowledged() {
       return acknowledged.size
     },
     async start() {
-      await Promise.all(Array.from({ length: options.relays }, (_, index) => startOne(maxRuns[index % maxRuns.length] ?? 1)))
+      await Promise.all(
+        Array.from({ length: options.relays }, (_, index) => startOne(maxRuns[index % maxRuns.length] ?? 1)),
+      )
     },
     async settled() {
-      await Promise.all(replacements)
+      await Promise.all(pending)
     },
     async stop() {
       stopping = true
@@ -163,8 +182,11 @@ interface FaultSchedule {
 function planFaults({ events, lostAcks, kill }: StandOptions): FaultSchedule {
   const faults: RareFault[] = [...Array<RareFault>(lostAcks).fill('lost-ack'), ...Array<RareFault>(kill).fill('kill')]
   // Alternating as far as both last.
-  const turn = (fault: RareFault, index: number): number => (fault === 'kill' ? (index - lostAcks + 0.5) / kill : (index + 0.5) / lostAcks)
-  const planned = faults.map((fault, index) => ({ fault, at: Math.floor(turn(fault, index) * 0.5 * events) })).toSorted((a, b) => a.at - b.at)
+  const turn = (fault: RareFault, index: number): number =>
+    fault === 'kill' ? (index - lostAcks + 0.5) / kill : (index + 0.5) / lostAcks
+  const planned = faults
+    .map((fault, index) => ({ fault, at: Math.floor(turn(fault, index) * 0.5 * events) }))
+    .toSorted((a, b) => a.at - b.at)
   const armed: RareFault[] = []
   return {
     armed,

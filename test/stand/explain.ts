@@ -6,10 +6,13 @@ export interface Arrival extends Delivered {
   readonly relay: string
 }
 
-export interface KilledRelay {
+/** A relay that could not finish what it had begun. */
+export interface Departure {
   readonly relay: string
-  /** When nothing of it could write any more, in microseconds by the database's clock. */
-  readonly deadAt: bigint
+  /** `killed` on purpose, or `lost its lease` because the machine was too slow: then others took over. */
+  readonly how: 'killed' | 'lost its lease'
+  /** What it settles after this moment was in flight, in microseconds by the database's clock. */
+  readonly at: bigint
 }
 
 export interface LostAcknowledgement {
@@ -18,23 +21,26 @@ export interface LostAcknowledgement {
 }
 
 /**
- * The extra deliveries that had to be. A lost acknowledgement accounts for one of each event of its run. A killed relay
- * accounts for one of each event that it brought to the broker and whose acknowledgement was not in the database when
- * it was dead: that is what had been in flight. What it had settled before gives no excuse.
+ * The extra deliveries that had to be. A lost acknowledgement accounts for one of each event of its run. A departed
+ * relay accounts for one of each event that it brought to the broker and whose acknowledgement was not in the database
+ * when it departed: that is what had been in flight. What it had settled before gives no excuse.
  */
 export function explainDuplicates(
   arrivals: readonly Arrival[],
   states: readonly EventState[],
-  faults: { readonly killed: readonly KilledRelay[]; readonly lostAcks: readonly LostAcknowledgement[] },
+  faults: { readonly departures: readonly Departure[]; readonly lostAcks: readonly LostAcknowledgement[] },
 ): Explanation[] {
   const publishedAt = new Map(states.map((state) => [state.eventId, state.publishedAt]))
   const lost = faults.lostAcks.flatMap(({ relay, eventIds }) =>
     eventIds.map((eventId) => ({ eventId, why: `its acknowledgement to ${relay} was lost` })),
   )
-  const inFlight = faults.killed.flatMap(({ relay, deadAt }) =>
-    arrivals
-      .filter((arrival) => arrival.relay === relay && (publishedAt.get(arrival.eventId) ?? deadAt + 1n) > deadAt)
-      .map(({ eventId }) => ({ eventId, why: `${relay} was killed with it in flight` })),
-  )
+  const inFlight = faults.departures.flatMap(({ relay, how, at }) => {
+    const brought = arrivals.filter((arrival) => arrival.relay === relay)
+    const unsettled = brought.filter(({ eventId }) => (publishedAt.get(eventId) ?? at + 1n) > at)
+    return unsettled.map(({ eventId }) => ({
+      eventId,
+      why: `${relay} ${how === 'killed' ? 'was killed' : how} with it in flight`,
+    }))
+  })
   return [...lost, ...inFlight]
 }

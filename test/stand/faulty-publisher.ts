@@ -59,7 +59,9 @@ export function faultyPublisher(inner: Publisher, plan: FaultPlan): Publisher {
       sent++
     }
     if (sent === 0) return refusal ?? { acknowledged: 0 }
-    const marked = run.slice(0, sent).map((event) => ({ ...event, headers: { ...event.headers, [relayHeader]: plan.relay } }))
+    const marked = run
+      .slice(0, sent)
+      .map((event) => ({ ...event, headers: { ...event.headers, [relayHeader]: plan.relay } }))
     const result = await inner.publish(marked, signal)
     if (result.acknowledged < sent) return result
     if ((await plan.rareFault(idsOf(marked))) === 'lost-ack') {

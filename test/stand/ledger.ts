@@ -24,7 +24,9 @@ export async function createLedger(db: pg.Pool, keys: number): Promise<void> {
 
 /** Locks the key's row until the transaction ends, so that its transactions commit one after the other. */
 export async function lockKey(tx: pg.ClientBase, key: string): Promise<number> {
-  const { rows } = await tx.query<{ events: number }>('select events from stand.accounts where key = $1 for update', [key])
+  const { rows } = await tx.query<{ events: number }>('select events from stand.accounts where key = $1 for update', [
+    key,
+  ])
   return rows[0]?.events ?? 0
 }
 

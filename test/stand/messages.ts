@@ -39,6 +39,10 @@ export type FromRelay =
   | ({ readonly kind: 'answered' } & Answer)
   /** The broker has these events, and the relay does not know it yet: is this the run that meets the fault? */
   | { readonly kind: 'claim'; readonly claim: number; readonly fault: RareFault; readonly eventIds: readonly string[] }
+  | { readonly kind: 'lease-lost' }
+  /** What may happen on a slow machine, and is only told. */
+  | { readonly kind: 'remark'; readonly what: string }
+  /** What must not happen. */
   | { readonly kind: 'trouble'; readonly what: string }
   | { readonly kind: 'stopped'; readonly counted: number }
 

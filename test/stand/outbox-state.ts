@@ -26,18 +26,28 @@ export async function readEventStates(db: pg.Pool): Promise<EventState[]> {
 }
 
 export async function countUnpublished(db: pg.Pool): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(`select count(*)::int n from outbox.events where status <> 'published'`)
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int n from outbox.events where status <> 'published'`,
+  )
   return rows[0]?.n ?? 0
 }
 
-/** Waits until the server has ended every session of a process that is gone, and returns the time of the database. */
-export async function timeWithout(db: pg.Pool, applicationName: string): Promise<bigint> {
-  for (;;) {
-    const { rows } = await db.query<{ sessions: number; now: string }>(
-      `select count(*)::int sessions, (extract(epoch from clock_timestamp()) * 1000000)::bigint::text now
-       from pg_stat_activity where application_name = $1`,
+/** The time of the database, in microseconds since 1970. */
+export async function databaseTime(db: pg.Pool): Promise<bigint> {
+  const { rows } = await db.query<{ now: string }>(
+    `select (extract(epoch from clock_timestamp()) * 1000000)::bigint::text now`,
+  )
+  return BigInt(rows[0]?.now ?? 0)
+}
+
+/** Resolves when the server has ended every session of a process that is gone. */
+export async function sessionsEnded(db: pg.Pool, applicationName: string): Promise<void> {
+  let sessions = 1
+  while (sessions > 0) {
+    const { rows } = await db.query<{ sessions: number }>(
+      'select count(*)::int sessions from pg_stat_activity where application_name = $1',
       [applicationName],
     )
-    if (rows[0]?.sessions === 0) return BigInt(rows[0].now)
+    sessions = rows[0]?.sessions ?? 0
   }
 }

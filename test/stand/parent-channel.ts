@@ -1,6 +1,6 @@
 /** The orders that the parent process gave this one when it started it. */
-export function readOrders<T>(): T {
-  return JSON.parse(process.argv[2] ?? 'null') as T
+export function readOrders(): unknown {
+  return JSON.parse(process.argv[2] ?? 'null')
 }
 
 /** Resolves when the parent can have the message. Everything arrives in the order in which it was sent. */

@@ -9,7 +9,7 @@ import { remotePublisher } from './remote-publisher.ts'
 // One relay in a process of its own, as an application would run it, with a publisher that fails on purpose.
 
 liveWithParent()
-const orders = readOrders<RelayOrders>()
+const orders = readOrders() as RelayOrders
 const armed = new Set<RareFault>()
 const claims = new Map<number, (granted: boolean) => void>()
 let lastClaim = 0
@@ -59,10 +59,11 @@ const relay = outbox.relay({
 
 function report(signal: RelaySignal): void {
   if (signal.kind === 'fault') tell({ kind: 'trouble', what: `${signal.what}: ${String(signal.cause)}` })
-  else if (signal.kind === 'lease-lost') tell({ kind: 'trouble', what: 'lost its lease' })
-  else if (signal.kind === 'failed') tell({ kind: 'trouble', what: `gave up event ${signal.event.eventId}: ${String(signal.cause)}` })
+  else if (signal.kind === 'lease-lost') tell({ kind: 'lease-lost' })
+  else if (signal.kind === 'failed')
+    tell({ kind: 'trouble', what: `gave up event ${signal.event.eventId}: ${String(signal.cause)}` })
   else if (signal.kind === 'database' && !signal.ok) {
-    tell({ kind: 'trouble', what: `could not ${signal.use} in the database: ${String(signal.cause)}` })
+    tell({ kind: 'remark', what: `could not ${signal.use} in the database: ${String(signal.cause)}` })
   }
 }
 

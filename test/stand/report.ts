@@ -24,7 +24,8 @@ export function printVerdict({ proof, broken, figures }: Verdict, options: Stand
     ['seconds', String(figures.seconds)],
   ]
   for (const [name, value] of rows) console.log(`${name.padEnd(22)} ${value}`)
-  for (const { eventId, why } of proof.duplicates) console.log(`duplicate ${eventId}: ${why ?? colours.red('UNEXPLAINED')}`)
+  for (const { eventId, why } of proof.duplicates)
+    console.log(`duplicate ${eventId}: ${why ?? colours.red('UNEXPLAINED')}`)
   for (const what of broken) console.log(colours.red(`BROKEN ${what}`))
   if (options.json) console.log(JSON.stringify(figures))
 }

@@ -1,5 +1,5 @@
 import { type AnswerCounts, attemptFaults, type EventState } from './attempts.ts'
-import { type Arrival, explainDuplicates, type KilledRelay, type LostAcknowledgement } from './explain.ts'
+import { type Arrival, type Departure, explainDuplicates, type LostAcknowledgement } from './explain.ts'
 import { proveOrder, type Proof, type Written } from './order-proof.ts'
 import type { StandOptions } from './stand-options.ts'
 
@@ -10,7 +10,7 @@ export interface Evidence {
   readonly arrivals: readonly Arrival[]
   readonly states: readonly EventState[]
   readonly answers: AnswerCounts
-  readonly killed: readonly KilledRelay[]
+  readonly departures: readonly Departure[]
   readonly lostAcks: readonly LostAcknowledgement[]
   readonly troubles: readonly string[]
   readonly seconds: number
@@ -26,18 +26,37 @@ export interface Verdict {
 
 /** Judges a run. Pure: the same evidence gives the same verdict. */
 export function judge(evidence: Evidence): Verdict {
-  const { options, written, arrivals, states, answers, killed, lostAcks, troubles } = evidence
+  const { options, written, arrivals, states, answers, departures, lostAcks, troubles } = evidence
+  const killed = departures.filter(({ how }) => how === 'killed')
   const proof = proveOrder(written, arrivals, explainDuplicates(arrivals, states, evidence))
-  const miscounted = attemptFaults(states, answers, new Set(killed.map(({ relay }) => relay)))
+  const miscounted = attemptFaults(states, answers, new Set(departures.map(({ relay }) => relay)))
   const recorded = new Set(written.map(({ eventId }) => eventId))
   const unknownRows = states.filter(({ eventId }) => !recorded.has(eventId)).length
   const wrongStates = states.filter(({ status }) => status !== 'published')
   const broken = [
-    ...none('lost', proof.lost.map(({ eventId, key, position }) => `${eventId} (${key}, ${position})`)),
-    ...none('out of order', proof.outOfOrder.map(({ eventId, key, position }) => `${eventId} (${key}, ${position})`)),
-    ...none('delivered again without a reason', proof.duplicates.filter(({ why }) => why === undefined).map(({ eventId }) => eventId)),
+    ...none(
+      'lost',
+      proof.lost.map(({ eventId, key, position }) => `${eventId} (${key}, ${position})`),
+    ),
+    ...none(
+      'out of order',
+      proof.outOfOrder.map(({ eventId, key, position }) => `${eventId} (${key}, ${position})`),
+    ),
+    ...none(
+      'delivered again without a reason',
+      proof.duplicates.filter(({ why }) => why === undefined).map(({ eventId }) => eventId),
+    ),
+    ...(options.kill + options.lostAcks === 0
+      ? none(
+          'delivered again without a fault',
+          proof.duplicates.map(({ eventId }) => eventId),
+        )
+      : []),
     ...none('delivered and never committed', proof.phantoms),
-    ...none('not marked as published', wrongStates.map(({ eventId, status }) => `${eventId} (${status})`)),
+    ...none(
+      'not marked as published',
+      wrongStates.map(({ eventId, status }) => `${eventId} (${status})`),
+    ),
     ...none('with attempts that are not its counted answers', miscounted),
     ...none('troubles', troubles),
     ...differ('events written', written.length, options.events),
@@ -68,6 +87,7 @@ export function judge(evidence: Evidence): Verdict {
       miscounted: miscounted.length,
       lostAcks: lostAcks.length,
       killed: killed.length,
+      leasesLost: departures.length - killed.length,
       seconds: evidence.seconds,
       publisher: options.publisher,
       relays: options.relays,

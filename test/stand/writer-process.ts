@@ -10,10 +10,11 @@ import { liveWithParent, readOrders, tellParent } from './parent-channel.ts'
 // One writer: transactions of 1 to 3 events of one key and one business row, until its share is committed.
 
 liveWithParent()
-const orders = readOrders<WriterOrders>()
+const orders = readOrders() as WriterOrders
 const { name, seed, keys } = orders
-const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 2, application_name: name })
+const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 4, application_name: name })
 const outbox = createOutbox({ client: fromPg(pool) })
+const client = await pool.connect()
 const topics = ['orders', 'stock', 'billing'] as const
 
 class ChangeOfMind extends Error {}
@@ -23,9 +24,8 @@ async function writeTransaction(number: number, left: number): Promise<number> {
   const account = pick(1, keys, at('key'))
   const key = `key-${account}`
   const events = Math.min(left, pick(1, 3, at('events')))
-  await outbox.transaction(pool, async (client) => {
-    const tx = client as pg.PoolClient
-    const before = await lockKey(tx, key)
+  await outbox.transaction(client, async () => {
+    const before = await lockKey(client, key)
     const inputs = Array.from({ length: events }, (_, index): EventInput => {
       const position = before + index + 1
       return {
@@ -38,12 +38,12 @@ async function writeTransaction(number: number, left: number): Promise<number> {
     })
     const enqueued: Enqueued[] = []
     // In one statement or in several: both are in order.
-    if (at('calls') < 0.5) enqueued.push(...(await outbox.enqueue(tx, inputs)))
-    else for (const input of inputs) enqueued.push(await outbox.enqueue(tx, input))
+    if (at('calls') < 0.5) enqueued.push(...(await outbox.enqueue(client, inputs)))
+    else for (const input of inputs) enqueued.push(await outbox.enqueue(client, input))
     // Some transactions stay open, so that ids become visible out of order across keys.
     if (at('open') < 0.3) await delay(pick(1, 30, at('how long')))
     if (at('rollback') < 0.05) throw new ChangeOfMind()
-    await book(tx, { writer: name, key, before, events: enqueued })
+    await book(client, { writer: name, key, before, events: enqueued })
   })
   return events
 }
@@ -59,6 +59,7 @@ for (let number = 1; committed < orders.events; number++) {
     await tellParent({ kind: 'rolled-back', events: 1 } satisfies FromWriter)
   }
 }
+client.release()
 await outbox.close()
 await pool.end()
 process.disconnect()

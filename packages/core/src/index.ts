@@ -3,7 +3,14 @@
 // Everyone
 export { createOutbox, type Outbox } from './outbox.ts'
 export type { OutboxOptions, RelayOptions } from './options.ts'
-export { fromPg, type PgClient, type PgPool, type PgPoolClient, type PgQuery, type PgResult } from './clients/from-pg.ts'
+export {
+  fromPg,
+  type PgClient,
+  type PgPool,
+  type PgPoolClient,
+  type PgQuery,
+  type PgResult,
+} from './clients/from-pg.ts'
 export { OutboxError, type OutboxErrorCode, type Problem } from './contract/errors.ts'
 
 // Writing

@@ -131,7 +131,10 @@ const relayTable: OptionTable = {
   random: functionOption(),
 }
 
-export type OutboxSettings<Tx, Db> = OutboxOptions<Tx, Db> & { readonly schema: string; readonly maxPayloadBytes: number }
+export type OutboxSettings<Tx, Db> = OutboxOptions<Tx, Db> & {
+  readonly schema: string
+  readonly maxPayloadBytes: number
+}
 
 export function readOutboxOptions<Tx, Db>(given: OutboxOptions<Tx, Db>): OutboxSettings<Tx, Db> {
   checkOptions('createOutbox', given, outboxTable)
@@ -187,5 +190,7 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
 }
 
 function tooSmall(name: string, value: number, other: string, least: number): Problem[] {
-  return value < least ? [{ path: name, message: `must not be below ${other} (${String(least)}), got ${String(value)}` }] : []
+  return value < least
+    ? [{ path: name, message: `must not be below ${other} (${String(least)}), got ${String(value)}` }]
+    : []
 }

@@ -168,24 +168,20 @@ describe('no key', () => {
 type Arrival = [key: string | null, seq: number]
 
 /** Enqueues two events for each key, while the first of `failing` is refused once; what arrives before its retry. */
-async function deliveredWhileFailing(
-  { broker, enqueue, deliver }: Scene,
-  failing: string,
-  keys: readonly string[],
-): Promise<Arrival[]> {
-  const fault = broker.reject({ topic: 'keys', key: failing }, { times: 1 })
-  await enqueue(...[1, 2].flatMap((seq) => keys.map((key) => ({ topic: 'keys', key, payload: { seq } }))))
-  const delivered = await deliver()
+async function deliveredWhileFailing(own: Scene, failing: string, keys: readonly string[]): Promise<Arrival[]> {
+  const fault = own.broker.reject({ topic: 'keys', key: failing }, { times: 1 })
+  await own.enqueue(...[1, 2].flatMap((seq) => keys.map((key) => ({ topic: 'keys', key, payload: { seq } }))))
+  const delivered = await own.deliver()
   expect(fault.hits).toBe(1)
   return delivered.map(arrival)
 }
 
 /** Makes the retry due now, by the database's clock, and says what arrives then. */
-async function deliveredAfterwards({ pool, deliver }: Scene): Promise<Arrival[]> {
-  await pool.query(
+async function deliveredAfterwards(own: Scene): Promise<Arrival[]> {
+  await own.pool.query(
     `update outbox.events set available_at = now() where status = 'pending' and available_at is not null`,
   )
-  return (await deliver()).map(arrival)
+  return (await own.deliver()).map(arrival)
 }
 
 function arrival(delivery: Parameters<typeof json>[0]): Arrival {

@@ -9,7 +9,7 @@ afterAll(() => scene.close())
 
 const everyByte = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 const bodies: readonly (readonly [string, Uint8Array])[] = [
-  ['an encoded record', Buffer.from('000000000 7FFFE80'.replace(' ', ''), 'hex')],
+  ['an encoded record', Buffer.from('0000000007FFFE80', 'hex')],
   ['every byte', everyByte],
   ['every byte, backwards', Buffer.from(everyByte.toReversed())],
   ['backslashes and octal digits', Buffer.from('\\\\ \\000 \\x00 \\')],
@@ -72,9 +72,9 @@ describe('bytes arrive as they were', () => {
   })
 })
 
-async function arrives({ enqueue, deliver }: Scene, body: Uint8Array): Promise<void> {
-  await enqueue({ topic: 'bytes', key: 'k', payload: body, contentType: 'application/x-protobuf' })
-  const [delivery] = await deliver()
+async function arrives(own: Scene, body: Uint8Array): Promise<void> {
+  await own.enqueue({ topic: 'bytes', key: 'k', payload: body, contentType: 'application/x-protobuf' })
+  const [delivery] = await own.deliver()
   expect(delivery?.payload).not.toBeNull()
   expect(Buffer.from(delivery?.payload ?? []).equals(body)).toBe(true)
 }

@@ -41,7 +41,7 @@ describe('a NUL character', () => {
       await tx.query('insert into orders values (7002)')
       const bad = {
         topic: `to${nul}pic`,
-        key: `${nul}`,
+        key: nul,
         type: `order${nul}`,
         contentType: `text/${nul}`,
         headers: { good: 'yes', [`na${nul}me`]: 'x', value: `x${nul}` },

@@ -124,7 +124,11 @@ describe('a value that JSON can carry', () => {
       return (this.#cents / 100).toFixed(2)
     }
   }
-  class Pinged {}
+  class Pinged {
+    happened(): boolean {
+      return true
+    }
+  }
   const shared = { x: 1 }
 
   it.each<[string, unknown, string]>([

@@ -50,6 +50,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     relayOptions = {},
     kill = false,
     cutEveryMs = 0,
+    quietMs = 20_000,
   } = options
   const pool = new pg.Pool({ connectionString: url, max: 60 })
   pool.on('error', () => undefined)

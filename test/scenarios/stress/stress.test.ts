@@ -25,7 +25,7 @@ describe('nothing is lost, nothing overtakes and no copy is unexplained, under',
     async (_, options) => {
       const result = await runCampaign({ url: await freshDatabase(), seconds, seed, ...options })
       expect(result).toMatchObject({ lost: 0, phantoms: 0, outOfOrder: 0, unexplained: 0, left: 0 })
-      expect(result.pairs).toBeGreaterThan(100)
+      expect(result.pairs).toBeGreaterThan(20)
       expect(result.duplicates).toBeGreaterThan(0)
     },
     seconds * 1000 + 60_000,

@@ -20,6 +20,7 @@ export interface PgPoolClient extends PgClient {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: (message: { channel: string }) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
 export interface PgQuery {
@@ -59,6 +60,9 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
         return inTransaction(db, work, state === 'open' ? nested : whole)
       }
       const client = await db.connect()
+      // A connection that breaks between two statements says so in an event, which would end the process if nobody
+      // listened. The next statement fails with it.
+      client.on('error', ignore)
       let broken = true
       try {
         const result = await inTransaction(client, work, whole)
@@ -68,6 +72,7 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
         broken = client.getTransactionStatus?.() !== 'I'
         throw error
       } finally {
+        client.removeListener('error', ignore)
         client.release(broken)
       }
     },
@@ -203,6 +208,8 @@ const byteaType = 17
 const asText: PgQuery['types'] = {
   getTypeParser: (type) => (type === byteaType ? bytes : same),
 }
+
+function ignore(): void {}
 
 function same(text: string): string {
   return text

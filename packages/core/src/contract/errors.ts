@@ -31,7 +31,11 @@ export class OutboxError extends Error {
   readonly code: OutboxErrorCode
   readonly problems: readonly Problem[]
 
-  constructor(code: OutboxErrorCode, message: string, details: { cause?: unknown; problems?: readonly Problem[] } = {}) {
+  constructor(
+    code: OutboxErrorCode,
+    message: string,
+    details: { cause?: unknown; problems?: readonly Problem[] } = {},
+  ) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined)
     this.code = code
     this.problems = details.problems ?? []

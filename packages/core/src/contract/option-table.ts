@@ -24,7 +24,8 @@ export function numberOption(limits: { min: number; max?: number; integer?: bool
 
 export function choiceOption(...choices: readonly string[]): OptionRule {
   return {
-    check: (value) => (choices.includes(value as string) ? undefined : `must be one of ${choices.map(quote).join(', ')}`),
+    check: (value) =>
+      choices.includes(value as string) ? undefined : `must be one of ${choices.map(quote).join(', ')}`,
   }
 }
 
@@ -77,18 +78,21 @@ export function required(rule: OptionRule): OptionRule {
 
 /** Says everything that is wrong with `given`: unknown names, missing ones and bad values. */
 export function optionProblems(given: object, table: OptionTable): Problem[] {
-  if (typeof given !== 'object' || (given as unknown) === null) return [{ path: 'options', message: `must be an object, got ${show(given)}` }]
+  if (typeof given !== 'object' || (given as unknown) === null)
+    return [{ path: 'options', message: `must be an object, got ${show(given)}` }]
   const problems: Problem[] = []
   for (const [name, value] of Object.entries(given)) {
     const rule = Object.hasOwn(table, name) ? table[name] : undefined
-    if (rule === undefined) problems.push({ path: name, message: `is not an option; the options are ${Object.keys(table).join(', ')}` })
+    if (rule === undefined)
+      problems.push({ path: name, message: `is not an option; the options are ${Object.keys(table).join(', ')}` })
     else if (value !== undefined) {
       const wrong = rule.check(value)
       if (wrong !== undefined) problems.push({ path: name, message: `${wrong}, got ${show(value)}` })
     }
   }
   for (const [name, rule] of Object.entries(table)) {
-    if (rule.required === true && (given as Record<string, unknown>)[name] === undefined) problems.push({ path: name, message: 'is required' })
+    if (rule.required === true && (given as Record<string, unknown>)[name] === undefined)
+      problems.push({ path: name, message: 'is required' })
   }
   return problems
 }

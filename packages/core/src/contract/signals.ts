@@ -22,12 +22,23 @@ export type RelaySignal =
       readonly durationMs: number
     }
   /** Outcomes are committed. */
-  | { readonly kind: 'settled'; readonly published: number; readonly counted: number; readonly failed: number; readonly durationMs: number }
+  | {
+      readonly kind: 'settled'
+      readonly published: number
+      readonly counted: number
+      readonly failed: number
+      readonly durationMs: number
+    }
   /** An event has failed for good, or is held; the same goes to `onFailed`. */
   | { readonly kind: 'failed'; readonly event: SignalEvent; readonly held: boolean; readonly cause: unknown }
   | { readonly kind: 'breaker'; readonly destination: string; readonly open: boolean; readonly cause: unknown }
   /** The database could not be used for one of the relay's three jobs; it is tried again. */
-  | { readonly kind: 'database'; readonly use: 'find' | 'settle' | 'ownership'; readonly ok: boolean; readonly cause: unknown }
+  | {
+      readonly kind: 'database'
+      readonly use: 'find' | 'settle' | 'ownership'
+      readonly ok: boolean
+      readonly cause: unknown
+    }
   /** The publisher broke its contract, or had to be replaced. */
   | { readonly kind: 'fault'; readonly what: string; readonly cause: unknown }
 

@@ -1,5 +1,5 @@
 import type { Names } from '../storage/names.ts'
-import type { Migration } from './migration.ts'
+import { type Migration, quoteBody } from './migration.ts'
 
 /**
  * `enqueue` for psql, triggers and other languages. The payload becomes the text bytes of the given jsonb; whoever
@@ -12,7 +12,7 @@ export const enqueueFunction: Migration = {
     `create function ${names.quotedSchema}.enqueue(
   topic text, key text default null, payload jsonb default null, type text default null,
   headers jsonb default '{}', available_at timestamptz default null, ordering text default null
-) returns bigint language plpgsql set search_path = pg_catalog, pg_temp as $inorder$
+) returns bigint language plpgsql set search_path = pg_catalog, pg_temp as ${quoteBody(`
 declare
   new_id bigint;
 begin
@@ -23,6 +23,6 @@ begin
   returning id into new_id;
   return new_id;
 end
-$inorder$`,
+`)}`,
   ],
 }

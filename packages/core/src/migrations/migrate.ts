@@ -31,7 +31,8 @@ export async function migrate(session: SqlSession, names: Names): Promise<Migrat
 
 /** The same steps as text, for people who own their schema and run it with another tool. */
 export function migrationSql(names: Names): string {
-  const parts = [`-- Inorder schema ${names.schema}: run each part once, in this order.`]
+  // As JSON, because a line break in a name would end the comment.
+  const parts = [`-- Inorder schema ${JSON.stringify(names.schema)}: run each part once, in this order.`]
   for (const statement of foundationSql(names)) parts.push(`${statement};`)
   for (const step of history) {
     const statements = [...step.statements(names), recordSql(names, step)].map((statement) => `${statement};`)
@@ -45,16 +46,19 @@ export function migrationSql(names: Names): string {
 }
 
 async function runOutside(session: SqlSession, names: Names, step: Migration): Promise<boolean> {
-  const done = await inTransaction(session, names, (names_) => Promise.resolve(names_.has(step.name)))
+  const done = await inTransaction(session, names, (recorded) => Promise.resolve(recorded.has(step.name)))
   if (done) return false
   for (const text of step.statements(names)) await run(session, text)
-  await run(session, recordSql(names, step))
+  await inTransaction(session, names, () => run(session, recordSql(names, step)))
   return true
 }
 
-/** Every step holds the same transaction-scoped lock, which a transaction pooler keeps intact. */
+/**
+ * Every step holds the same transaction-scoped lock, which a transaction pooler keeps intact. READ COMMITTED whatever the
+ * default is: at a higher level the snapshot is older than the lock, and whoever waited would not see what is done.
+ */
 async function inTransaction<T>(session: SqlSession, names: Names, work: (done: ReadonlySet<string>) => Promise<T>): Promise<T> {
-  await run(session, 'begin')
+  await run(session, 'begin isolation level read committed')
   try {
     await session.run({ text: 'select pg_advisory_xact_lock(hashtextextended($1, 7))', values: [`inorder:${names.schema}`] })
     for (const text of foundationSql(names)) await run(session, text)

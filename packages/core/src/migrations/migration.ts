@@ -9,3 +9,10 @@ export interface Migration {
   readonly transactional: boolean
   statements(names: Names): readonly string[]
 }
+
+/** A body in dollar quotes that nothing in it can end, a schema of any name included. */
+export function quoteBody(body: string): string {
+  let tag = '$inorder$'
+  for (let number = 1; body.includes(tag); number++) tag = `$inorder${String(number)}$`
+  return `${tag}${body}${tag}`
+}

@@ -75,7 +75,15 @@ export function createAdmission(context: AdmissionContext): Admission {
   }
 }
 
-function newLane(id: string, slot: number, epoch: string, destination: string, rows: readonly EventRow[], bytes: number, before: Lane | undefined): Lane {
+function newLane(
+  id: string,
+  slot: number,
+  epoch: string,
+  destination: string,
+  rows: readonly EventRow[],
+  bytes: number,
+  before: Lane | undefined,
+): Lane {
   const [head] = rows
   const remembered = before?.unknown
   return {
@@ -86,6 +94,10 @@ function newLane(id: string, slot: number, epoch: string, destination: string, r
     events: rows.length,
     bytes,
     rows,
+    written: 0,
+    unsettled: 0,
+    ended: false,
+    owned: true,
     state: 'running',
     next: '0',
     low: null,
@@ -103,5 +115,7 @@ function waitingLane(before: Lane, first: string | null): Lane {
 
 /** The slots to sweep now that a destination answers again; a breaker of the whole publisher held everything back. */
 export function releaseParked(parking: Parking, destination: string): number[] {
-  return destination === wholePublisher ? parking.destinations().flatMap((each) => parking.release(each)) : parking.release(destination)
+  return destination === wholePublisher
+    ? parking.destinations().flatMap((each) => parking.release(each))
+    : parking.release(destination)
 }

@@ -87,7 +87,14 @@ export function createBreakers(pause: BreakerPause): Breakers {
     unavailable(destination, now, cause, retryAfterMs) {
       const state = states.get(destination)
       if (state === undefined) {
-        states.set(destination, { sinceMs: now, pauseMs: pause.minMs, until: now + (retryAfterMs ?? pause.minMs), probe: null, lastProbe: null, cause })
+        states.set(destination, {
+          sinceMs: now,
+          pauseMs: pause.minMs,
+          until: now + (retryAfterMs ?? pause.minMs),
+          probe: null,
+          lastProbe: null,
+          cause,
+        })
         return true
       }
       state.cause = cause

@@ -6,7 +6,8 @@ import type { Lane, Lanes } from './lanes.ts'
 import type { Outcome } from './outcome.ts'
 import type { Parking } from './parking.ts'
 import { toSignalEvent } from './relay-event.ts'
-import { decideRun, type Decision, type FailurePolicy } from './settle.ts'
+import type { SettleEntry } from '../storage/settle.ts'
+import { acknowledgedEntries, decideRun, type Decision, type FailurePolicy } from './settle.ts'
 import type { Settler } from './settler.ts'
 import type { SlotTable } from './slot-table.ts'
 import type { Sweeper } from './sweeper.ts'
@@ -28,12 +29,20 @@ export interface CompletionContext {
   readonly onRest: () => void
 }
 
-/** Takes the outcome of a lane's run: breakers first, then the outcomes into the database, then the lane to rest. */
-export function createCompletion(context: CompletionContext): (lane: Lane, outcome: Outcome) => void {
+/** Takes what a lane's run brings: breakers first, then the outcomes into the database, then the lane to rest. */
+export interface Completion {
+  /** The first events of a run are acknowledged and it goes on. */
+  progress(lane: Lane, acknowledged: number): void
+  end(lane: Lane, outcome: Outcome): void
+}
+
+export function createCompletion(context: CompletionContext): Completion {
   const { lanes, slots, sweeper, settler, policy, random } = context
 
-  function rest(lane: Lane, owned: boolean): void {
-    if (owned) lanes.settled(lane)
+  /** A lane stays in flight until the last of its settlements is committed. */
+  function restWhenSettled(lane: Lane): void {
+    if (!lane.ended || lane.unsettled > 0) return
+    if (lane.owned) lanes.settled(lane)
     else {
       // The slot moved under the run. If it is ours again, the sweep of the regained slot passed this lane over.
       if (slots.epoch(lane.slot) === lane.epoch) slots.lose(lane.slot)
@@ -41,6 +50,25 @@ export function createCompletion(context: CompletionContext): (lane: Lane, outco
       sweeper.mark(lane.slot)
     }
     context.onRest()
+  }
+
+  function settle(
+    lane: Lane,
+    entries: readonly SettleEntry[],
+    onCounted: (counted: ReadonlySet<string>) => void,
+  ): void {
+    lane.unsettled += 1
+    settler.push({
+      slot: lane.slot,
+      epoch: lane.epoch,
+      entries,
+      done({ owned, counted }) {
+        onCounted(counted)
+        lane.unsettled -= 1
+        lane.owned &&= owned
+        restWhenSettled(lane)
+      },
+    })
   }
 
   function reportEnd(decision: Decision, counted: ReadonlySet<string>): void {
@@ -54,31 +82,31 @@ export function createCompletion(context: CompletionContext): (lane: Lane, outco
     })
   }
 
-  return (lane, outcome) => {
-    judgeDestination(lane, outcome, context)
-    const decision = decideRun(lane.rows, outcome, {
-      policy,
-      random,
-      before: lane.unknown,
-      acknowledgedNow: context.acknowledgedBy(lane.destination),
-      longestPauseMs: longestPauseMs(context.publisher, policy),
-    })
-    lane.next = decision.next
-    lane.unknown = decision.unknown
-    if (decision.pauseMs !== undefined) lane.pauseUntil = performance.now() + decision.pauseMs
-    if (decision.entries.length === 0) {
-      rest(lane, true)
-      return
-    }
-    settler.push({
-      slot: lane.slot,
-      epoch: lane.epoch,
-      entries: decision.entries,
-      done({ owned, counted }) {
-        reportEnd(decision, counted)
-        rest(lane, owned)
-      },
-    })
+  return {
+    progress(lane, acknowledged) {
+      settle(lane, acknowledgedEntries(lane.rows, lane.written, acknowledged), () => undefined)
+      lane.written = acknowledged
+    },
+    end(lane, outcome) {
+      judgeDestination(lane, outcome, context)
+      const judgement = {
+        policy,
+        random,
+        before: lane.unknown,
+        acknowledgedNow: context.acknowledgedBy(lane.destination),
+        longestPauseMs: longestPauseMs(context.publisher, policy),
+      }
+      const decision = decideRun(lane.rows, outcome, judgement, lane.written)
+      lane.next = decision.next
+      lane.unknown = decision.unknown
+      lane.ended = true
+      if (decision.pauseMs !== undefined) lane.pauseUntil = performance.now() + decision.pauseMs
+      if (decision.entries.length === 0) restWhenSettled(lane)
+      else
+        settle(lane, decision.entries, (counted) => {
+          reportEnd(decision, counted)
+        })
+    },
   }
 }
 

@@ -8,7 +8,7 @@ import { createAdmission } from './admission.ts'
 import { type Breakers, createBreakers } from './breaker.ts'
 import { createCompletion } from './complete-run.ts'
 import { createFinder, type Finder } from './finder.ts'
-import { createLanes, type Lane, type Lanes } from './lanes.ts'
+import { createLanes, type Lanes } from './lanes.ts'
 import { createOwnership, type Ownership } from './ownership.ts'
 import { createParking } from './parking.ts'
 import { publishRows, type RunContext } from './publish-run.ts'
@@ -32,7 +32,14 @@ export interface Engine {
   readonly running: ReadonlySet<AbortController>
   /** Resolves when no run is being published. */
   quiet(): Promise<void>
-  readonly sessions: { readonly find: Session; readonly settle: Session; readonly ownership: Session; readonly load: Session }
+  readonly sessions: {
+    readonly find: Session
+    readonly settle: Session
+    readonly ownership: Session
+    readonly load: Session
+  }
+  /** Whether lanes were passed over because a destination takes nothing, or enough is in flight to it. */
+  parked(): boolean
   /** When to look at destinations whose breaker is open again, in ms from now. */
   probe(): number
 }
@@ -87,7 +94,13 @@ export function createEngine(options: EngineOptions): Engine {
     slots,
     lanes,
     emit,
-    register: () => registerRelay(sessions.ownership, { names, group: settings.group, topics: settings.topics, leaseMs: settings.leaseMs }),
+    register: () =>
+      registerRelay(sessions.ownership, {
+        names,
+        group: settings.group,
+        topics: settings.topics,
+        leaseMs: settings.leaseMs,
+      }),
     onGained: wake,
     onLost(lost) {
       for (const slot of lost) parking.forget(slot)
@@ -114,7 +127,7 @@ export function createEngine(options: EngineOptions): Engine {
     emit,
     stopped,
   })
-  const complete = createCompletion({
+  const completion = createCompletion({
     publisher,
     lanes,
     slots,
@@ -150,7 +163,6 @@ export function createEngine(options: EngineOptions): Engine {
         return new Map()
       }
     },
-    mayPublish: mayStart,
     onStuck: (cause) => {
       link.replace(cause)
     },
@@ -168,9 +180,15 @@ export function createEngine(options: EngineOptions): Engine {
     open: mayStart,
     start(lane) {
       runs += 1
-      void publishRows(lane.rows, runContext).then((outcome) => {
+      const progress = {
+        mayPublish: () => mayStart() && slots.epoch(lane.slot) === lane.epoch,
+        onProgress(acknowledged: number) {
+          completion.progress(lane, acknowledged)
+        },
+      }
+      void publishRows(lane.rows, runContext, progress).then((outcome) => {
         runs -= 1
-        complete(lane, outcome)
+        completion.end(lane, outcome)
         if (runs === 0) settleWaiters(quietWaiters)
       })
     },
@@ -198,6 +216,7 @@ export function createEngine(options: EngineOptions): Engine {
             quietWaiters.add(resolve)
           }),
     sessions,
+    parked: () => parking.destinations().length > 0,
     probe() {
       if (!mayStart()) return Infinity
       const now = performance.now()

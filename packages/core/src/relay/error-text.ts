@@ -12,8 +12,10 @@ export function errorText(cause: unknown): string {
   const text = redact(parts.join(' < ') || 'unknown error')
     .toWellFormed()
     .replaceAll('\0', '\uFFFD')
-  const characters = [...text.slice(0, maxCharacters * 2)]
-  return characters.length <= maxCharacters ? characters.join('') : `${characters.slice(0, maxCharacters - 1).join('')}…`
+  const characters = Array.from(text.slice(0, maxCharacters * 2))
+  return characters.length <= maxCharacters
+    ? characters.join('')
+    : `${characters.slice(0, maxCharacters - 1).join('')}…`
 }
 
 function describe(value: unknown): string {
@@ -22,7 +24,7 @@ function describe(value: unknown): string {
       const code = 'code' in value && typeof value.code === 'string' ? ` [${value.code}]` : ''
       return `${value.name}${code}: ${value.message}`
     }
-    return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
+    return typeof value === 'string' ? value : JSON.stringify(value)
   } catch {
     return 'an error that cannot be shown'
   }

@@ -32,6 +32,13 @@ export interface Lane {
   unknown: UnknownTries | undefined
   /** The run as it was admitted. */
   rows: readonly EventRow[]
+  /** How many of its events went to be settled before the run ended. */
+  written: number
+  /** Settlements on their way, and whether the run has ended: with none left after its end the lane comes to rest. */
+  unsettled: number
+  ended: boolean
+  /** False once a settlement found the slot owned by someone else. */
+  owned: boolean
 }
 
 export interface LaneLimits {

@@ -12,14 +12,17 @@ const kinds: ReadonlySet<string> = new Set(['rejected', 'permanent', 'unavailabl
 
 /** Reads a publisher's answer. Whatever the contract does not allow is an unknown outcome of the whole run. */
 export function readOutcome(result: unknown, length: number): Outcome {
-  if (typeof result !== 'object' || result === null) return outside(`resolved with ${result === null ? 'null' : typeof result} instead of a result`)
+  if (typeof result !== 'object' || result === null)
+    return outside(`resolved with ${result === null ? 'null' : typeof result} instead of a result`)
   const { acknowledged, failure } = result as Partial<RunResult>
   if (typeof acknowledged !== 'number' || !Number.isInteger(acknowledged) || acknowledged < 0) {
     return outside(`acknowledged ${String(acknowledged)} events`)
   }
   if (acknowledged > length) return outside(`acknowledged ${String(acknowledged)} events of a run of ${String(length)}`)
-  if (acknowledged === length) return failure === undefined ? { acknowledged } : outside('acknowledged the whole run and reported a failure')
-  if (failure === undefined) return outside(`acknowledged ${String(acknowledged)} of ${String(length)} events without a failure`)
+  if (acknowledged === length)
+    return failure === undefined ? { acknowledged } : outside('acknowledged the whole run and reported a failure')
+  if (failure === undefined)
+    return outside(`acknowledged ${String(acknowledged)} of ${String(length)} events without a failure`)
   if (typeof failure !== 'object' || !kinds.has(failure.kind)) return outside('reported a failure of no known kind')
   return { acknowledged, failure }
 }

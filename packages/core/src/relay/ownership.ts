@@ -12,7 +12,10 @@ import { decideSlots } from './slots.ts'
 export interface Ownership {
   /** Id under which this relay is registered; a relay whose lease expired comes back under a new one. */
   readonly relay: string
-  /** True while this relay may start to publish: by its own clock, from the moment the last renewal was sent. */
+  /**
+   * True while this relay may start to publish: from its first look at the slots on, and by its own clock from the
+   * moment the last renewal was sent.
+   */
   holds(): boolean
   /** Registers, takes the first slots and keeps renewing until `stopped` aborts. */
   start(): Promise<void>
@@ -51,6 +54,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   let relay = ''
   let deadline = 0
   let abandoned = false
+  let joined = false
   let last: Promise<unknown> = Promise.resolve()
 
   /** A heartbeat and a release are several statements each; they take turns. */
@@ -61,6 +65,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   }
 
   async function register(): Promise<void> {
+    joined = false
     const sent = performance.now()
     relay = await options.register()
     deadline = sent + leaseMs
@@ -90,6 +95,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     }
     if (gained + claimed > 0) options.onGained()
     if (gained + claimed + lost > 0) emit({ kind: 'slots', owned: slots.size, gained: gained + claimed, lost })
+    joined = true
     await releaseDrained()
   }
 
@@ -106,9 +112,8 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   }
 
   async function loop(): Promise<void> {
-    for (let failures = 0; !stopped.aborted; ) {
-      await pause(failures === 0 ? beatMs : Math.min(beatMs, retryPauseMs(failures)), stopped)
-      if (stopped.aborted) return
+    let failures = 0
+    while (await pause(failures === 0 ? beatMs : Math.min(beatMs, retryPauseMs(failures)), stopped)) {
       try {
         await inTurn(() => beat(true))
         if (failures > 0) emit({ kind: 'database', use: 'ownership', ok: true, cause: undefined })
@@ -124,7 +129,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     get relay() {
       return relay
     },
-    holds: () => performance.now() < deadline && !abandoned,
+    holds: () => joined && performance.now() < deadline && !abandoned,
     async start() {
       await register()
       await inTurn(() => beat(false))

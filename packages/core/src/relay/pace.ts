@@ -10,7 +10,7 @@ export interface Pace {
   wait(atMost: number): Promise<void>
   /** Something was found: the next waits are short again. */
   quicken(): void
-  wake(): void
+  readonly wake: () => void
 }
 
 /**
@@ -50,20 +50,25 @@ export function createPace(minMs: number, maxMs: number): Pace {
   }
 }
 
-/** Resolves after `ms`, or at once when the signal aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves with true after `ms`, or with false as soon as the signal aborts. */
+export function pause(ms: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) {
-      resolve()
+      resolve(false)
       return
     }
-    const done = (): void => {
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener('abort', cut)
+        resolve(true)
+      },
+      Math.min(ms, longestTimerMs),
+    )
+    const cut = (): void => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
+      resolve(false)
     }
-    const timer = setTimeout(done, Math.min(ms, longestTimerMs))
-    signal.addEventListener('abort', done)
+    signal.addEventListener('abort', cut, { once: true })
   })
 }
 
@@ -71,9 +76,12 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 export async function within<T, L>(work: Promise<T>, ms: number, late: L): Promise<T | L> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<L>((resolve) => {
-    timer = setTimeout(() => {
-      resolve(late)
-    }, Math.min(ms, longestTimerMs))
+    timer = setTimeout(
+      () => {
+        resolve(late)
+      },
+      Math.min(ms, longestTimerMs),
+    )
   })
   try {
     return await Promise.race([work, deadline])

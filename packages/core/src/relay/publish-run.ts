@@ -20,8 +20,6 @@ export interface RunContext {
   readonly emit: (signal: RelaySignal) => void
   /** Reads payloads that did not come with their rows. */
   readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array>>
-  /** False as soon as nothing more may be published: the lease is over, or the relay stops. */
-  readonly mayPublish: (destination: string) => boolean
   readonly onStuck: (cause: unknown) => void
   /** A destination acknowledged so many events. */
   readonly onAcknowledged: (destination: string, events: number) => void
@@ -29,16 +27,30 @@ export interface RunContext {
 
 const stuck = Symbol('stuck')
 
+/** What the caller of `publishRows` decides while it goes on. */
+export interface RunProgress {
+  /** False as soon as nothing more of this lane may be published: its slot moves, the lease is over, the relay stops. */
+  readonly mayPublish: () => boolean
+  /** So many events from the start are acknowledged, and more are on their way. */
+  readonly onProgress: (acknowledged: number) => void
+}
+
 /**
  * Publishes the rows of one lane in order, in as many calls as the limits of a run ask for, until the first that is
- * not acknowledged. Never rejects: what goes wrong is the outcome.
+ * not acknowledged. All rows come from one snapshot, so no older event of the lane can turn up between them. Never
+ * rejects: what goes wrong is the outcome.
  */
-export async function publishRows(rows: readonly EventRow[], context: RunContext): Promise<Outcome> {
+export async function publishRows(
+  rows: readonly EventRow[],
+  context: RunContext,
+  progress: RunProgress,
+): Promise<Outcome> {
   let done = 0
   while (done < rows.length) {
     const chunk = await nextChunk(rows, done, context)
     if (chunk.events.length === 0) return { acknowledged: done, ...chunk.rest }
-    if (!context.mayPublish(chunk.destination)) return { acknowledged: done }
+    if (!progress.mayPublish()) return { acknowledged: done }
+    if (done > 0) progress.onProgress(done)
     const outcome = await publishChunk(chunk, rows.slice(done, done + chunk.events.length), context)
     done += outcome.acknowledged
     if (outcome.failure !== undefined) return { ...outcome, acknowledged: done }
@@ -58,7 +70,8 @@ async function nextChunk(rows: readonly EventRow[], from: number, context: RunCo
   const { limits, publisher } = context
   const wanted = takeRows(rows, from, limits)
   const missing = wanted.filter(({ payload, size }) => payload === null && size !== null)
-  const payloads = missing.length === 0 ? new Map<string, Uint8Array>() : await context.load(missing.map(({ id }) => id))
+  const payloads =
+    missing.length === 0 ? new Map<string, Uint8Array>() : await context.load(missing.map(({ id }) => id))
   const events: OutboxEvent[] = []
   let destination = ''
   for (const row of wanted) {
@@ -68,7 +81,8 @@ async function nextChunk(rows: readonly EventRow[], from: number, context: RunCo
     const event = toEvent(row, payload)
     const where = destinationOf(event, publisher)
     const impossible = typeof where === 'string' ? whyImpossible(event, publisher) : where
-    if (impossible !== undefined) return { events, destination, rest: { failure: { kind: 'permanent', cause: impossible } } }
+    if (impossible !== undefined)
+      return { events, destination, rest: { failure: { kind: 'permanent', cause: impossible } } }
     if (events.length > 0 && where !== destination) break
     destination = where as string
     events.push(event)
@@ -94,14 +108,17 @@ export function destinationOf(event: OutboxEvent, publisher: Publisher): string 
   try {
     return publisher.destination(event)
   } catch (cause) {
-    return new Error(`${publisher.name} cannot say where event ${event.eventId} of topic ${event.topic} goes`, { cause })
+    return new Error(`${publisher.name} cannot say where event ${event.eventId} of topic ${event.topic} goes`, {
+      cause,
+    })
   }
 }
 
 function whyImpossible(event: OutboxEvent, publisher: Publisher): Error | undefined {
   const { maxEventBytes } = publisher.capabilities
   const bytes = event.payload?.byteLength ?? 0
-  if (bytes > maxEventBytes) return new Error(`the payload has ${String(bytes)} bytes, ${publisher.name} takes at most ${String(maxEventBytes)}`)
+  if (bytes > maxEventBytes)
+    return new Error(`the payload has ${String(bytes)} bytes, ${publisher.name} takes at most ${String(maxEventBytes)}`)
   try {
     const rejection = publisher.validate?.(event)
     return rejection === undefined ? undefined : new Error(rejection.reason)
@@ -110,12 +127,17 @@ function whyImpossible(event: OutboxEvent, publisher: Publisher): Error | undefi
   }
 }
 
-async function publishChunk({ events, destination }: Chunk, rows: readonly EventRow[], context: RunContext): Promise<Outcome> {
+async function publishChunk(
+  { events, destination }: Chunk,
+  rows: readonly EventRow[],
+  context: RunContext,
+): Promise<Outcome> {
   const { publisher, emit } = context
   const started = performance.now()
   const outcome = await callPublisher(events, context)
   if (outcome.acknowledged > 0) context.onAcknowledged(destination, outcome.acknowledged)
-  if (outcome.fault !== undefined) emit({ kind: 'fault', what: `${publisher.name}: ${outcome.fault}`, cause: outcome.failure?.cause })
+  if (outcome.fault !== undefined)
+    emit({ kind: 'fault', what: `${publisher.name}: ${outcome.fault}`, cause: outcome.failure?.cause })
   emit({
     kind: 'published',
     destination,
@@ -127,7 +149,10 @@ async function publishChunk({ events, destination }: Chunk, rows: readonly Event
   return outcome
 }
 
-async function callPublisher(events: readonly OutboxEvent[], { publisher, limits, running, onStuck }: RunContext): Promise<Outcome> {
+async function callPublisher(
+  events: readonly OutboxEvent[],
+  { publisher, limits, running, onStuck }: RunContext,
+): Promise<Outcome> {
   try {
     const result = await withDeadline(
       (signal) => publisher.publish(events, signal),
@@ -135,7 +160,9 @@ async function callPublisher(events: readonly OutboxEvent[], { publisher, limits
       running,
     )
     if (result !== stuck) return readOutcome(result, events.length)
-    const cause = new Error(`no answer of ${publisher.name} within ${String(limits.publishTimeoutMs + limits.publishGraceMs)} ms`)
+    const cause = new Error(
+      `no answer of ${publisher.name} within ${String(limits.publishTimeoutMs + limits.publishGraceMs)} ms`,
+    )
     onStuck(cause)
     return { acknowledged: 0, failure: { kind: 'unknown', cause } }
   } catch (error) {

@@ -30,7 +30,13 @@ export interface PublisherLinkOptions {
 
 const late = Symbol('late')
 
-export function createPublisherLink({ publisher, timeoutMs, emit, onReady, onStuck }: PublisherLinkOptions): PublisherLink {
+export function createPublisherLink({
+  publisher,
+  timeoutMs,
+  emit,
+  onReady,
+  onStuck,
+}: PublisherLinkOptions): PublisherLink {
   let state: PublisherLink['state'] = 'connecting'
   let cause: unknown
   const closing = new AbortController()
@@ -73,7 +79,11 @@ export function createPublisherLink({ publisher, timeoutMs, emit, onReady, onStu
   }
 
   async function reconnect(reason: unknown): Promise<void> {
-    emit({ kind: 'fault', what: 'the publisher is replaced, because a publish did not end by its deadline', cause: reason })
+    emit({
+      kind: 'fault',
+      what: 'the publisher is replaced, because a publish did not end by its deadline',
+      cause: reason,
+    })
     if (await end()) {
       if (closing.signal.aborted) return
       state = 'connecting'

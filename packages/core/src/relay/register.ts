@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
 import { OutboxError } from '../contract/errors.ts'
 import type { Names } from '../storage/names.ts'
-import { forgetDeadStatements, overlapStatement, readOverlap, registerStatements, registrationLock } from '../storage/register-relay.ts'
+import {
+  forgetDeadStatements,
+  overlapStatement,
+  readOverlap,
+  registerStatements,
+  registrationLock,
+} from '../storage/register-relay.ts'
 import type { Session } from './session.ts'
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
 export interface Registration {
   readonly names: Names
@@ -13,7 +22,10 @@ export interface Registration {
 }
 
 /** Writes this relay down, in one transaction with the check that no other group serves the same topics. */
-export async function registerRelay(session: Session, { names, group, topics, leaseMs }: Registration): Promise<string> {
+export async function registerRelay(
+  session: Session,
+  { names, group, topics, leaseMs }: Registration,
+): Promise<string> {
   const id = `${hostname()}:${String(process.pid)}:${randomUUID().slice(0, 8)}`
   await session.run({ text: 'begin', values: [] })
   try {
@@ -26,7 +38,12 @@ export async function registerRelay(session: Session, { names, group, topics, le
       )
     }
     for (const statement of forgetDeadStatements(names, group)) await session.run(statement)
-    for (const statement of registerStatements(names, { id, group, host: hostname(), pid: process.pid, version: '0.1.0' }, topics, leaseMs)) {
+    for (const statement of registerStatements(
+      names,
+      { id, group, host: hostname(), pid: process.pid, version },
+      topics,
+      leaseMs,
+    )) {
       await session.run(statement)
     }
     await session.run({ text: 'commit', values: [] })

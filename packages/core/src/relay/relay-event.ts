@@ -27,5 +27,7 @@ export function toSignalEvent({ id, eventId, topic, key, attempts }: EventRow): 
 function readHeaders(json: string): Record<string, string> {
   if (json === '{}') return {}
   const headers = JSON.parse(json) as Record<string, unknown>
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  )
 }

@@ -34,7 +34,11 @@ export function readRelayHealth({ state, engine, trouble, lastFindAt }: HealthPa
     relay: engine?.ownership.relay,
     database: trouble,
     publisher: { state: engine?.link.state ?? 'closed', cause: engine?.link.cause },
-    unavailable: (engine?.breakers.open() ?? []).map(({ destination, sinceMs, cause }) => ({ destination, forMs: now - sinceMs, cause })),
+    unavailable: (engine?.breakers.open() ?? []).map(({ destination, sinceMs, cause }) => ({
+      destination,
+      forMs: now - sinceMs,
+      cause,
+    })),
     leaseHolds: engine?.ownership.holds() ?? false,
     slots: engine?.slots.size ?? 0,
     lanesInFlight: engine?.lanes.size ?? 0,

@@ -33,7 +33,8 @@ export interface Relay extends AsyncDisposable {
   stop(options?: { readonly graceMs?: number }): Promise<void>
   /**
    * Publishes until nothing is due, then resolves with the counts. A relay that was not running starts for it and stops
-   * afterwards: for tests, cron and serverless. Events that wait for a later time are left.
+   * afterwards: for tests, cron and serverless. Events that wait for a later time are left; a broker that is down is
+   * waited for, until `signal` aborts.
    */
   drain(options?: { readonly signal?: AbortSignal }): Promise<RelayCounts>
   /** Something may have been committed: look at once. A hint, nothing is ever lost without it. */
@@ -94,7 +95,7 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
         failures = 0
         if (worked) pace.quicken()
         else {
-          if (idle && current.settler.waiting === 0) becameIdle()
+          if (idle && current.settler.waiting === 0 && !current.parked() && current.ownership.holds()) becameIdle()
           await pace.wait(Math.min(waitMs, probeMs))
         }
       } catch (error) {
@@ -112,11 +113,21 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
   }
 
   async function start(): Promise<void> {
-    if (state !== 'new' && state !== 'stopped') throw new OutboxError('RELAY_STATE', `This relay is ${state}; a relay starts once until it is stopped.`)
+    if (state !== 'new' && state !== 'stopped')
+      throw new OutboxError('RELAY_STATE', `This relay is ${state}; a relay starts once until it is stopped.`)
     state = 'starting'
     halt = new AbortController()
     const stopped = halt.signal
-    const current = createEngine({ client, names, settings, emit, onFailed, wake: pace.wake, closing: () => state === 'stopping', stopped })
+    const current = createEngine({
+      client,
+      names,
+      settings,
+      emit,
+      onFailed,
+      wake: pace.wake,
+      closing: () => state === 'stopping',
+      stopped,
+    })
     try {
       await requireSchema(current.sessions.ownership, names)
       await current.ownership.start()

@@ -12,10 +12,16 @@ export async function requireSchema(session: SqlSession, names: Names): Promise<
   const state = await readState(session, names)
   const remedy = 'Run outbox.migrate() once, or the statements of outbox.migrationSql() with your own migration tool.'
   if (state === undefined) {
-    throw new OutboxError('SCHEMA_MISSING', `There is no outbox in schema "${names.schema}" of this database. ${remedy}`)
+    throw new OutboxError(
+      'SCHEMA_MISSING',
+      `There is no outbox in schema "${names.schema}" of this database. ${remedy}`,
+    )
   }
   if (state.version < neededVersion) {
-    throw new OutboxError('SCHEMA_BEHIND', `The outbox in schema "${names.schema}" has version ${String(state.version)}, this code needs ${String(neededVersion)}. ${remedy}`)
+    throw new OutboxError(
+      'SCHEMA_BEHIND',
+      `The outbox in schema "${names.schema}" has version ${String(state.version)}, this code needs ${String(neededVersion)}. ${remedy}`,
+    )
   }
   if (!state.hashMatches) {
     throw new OutboxError(
@@ -24,7 +30,10 @@ export async function requireSchema(session: SqlSession, names: Names): Promise<
     )
   }
   if (state.readOnly) {
-    throw new OutboxError('DATABASE_UNREACHABLE', 'This database is read-only, probably a replica. A relay needs the primary.')
+    throw new OutboxError(
+      'DATABASE_UNREACHABLE',
+      'This database is read-only, probably a replica. A relay needs the primary.',
+    )
   }
 }
 

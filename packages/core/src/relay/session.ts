@@ -49,7 +49,10 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     const opened = await within(opening, options.timeoutMs, late)
     if (opened === late) {
       void opening.then((connection) => connection.close()).catch(() => undefined)
-      throw new OutboxError('DATABASE_UNREACHABLE', `No connection to the database within ${String(options.timeoutMs)} ms.`)
+      throw new OutboxError(
+        'DATABASE_UNREACHABLE',
+        `No connection to the database within ${String(options.timeoutMs)} ms.`,
+      )
     }
     if (isClosed()) {
       await opened.close()
@@ -73,7 +76,10 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     const answer = await within(sent, options.timeoutMs, late)
     if (answer === late) {
       sent.catch(() => undefined)
-      throw new OutboxError('DATABASE_UNREACHABLE', `The database did not answer within ${String(options.timeoutMs)} ms.`)
+      throw new OutboxError(
+        'DATABASE_UNREACHABLE',
+        `The database did not answer within ${String(options.timeoutMs)} ms.`,
+      )
     }
     return answer
   }

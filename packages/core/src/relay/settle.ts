@@ -43,9 +43,9 @@ export interface Judgement {
   readonly longestPauseMs: number
 }
 
-/** Decides what to write for a run, and how its lane goes on. */
-export function decideRun(run: readonly EventRow[], outcome: Outcome, judgement: Judgement): Decision {
-  const entries: SettleEntry[] = run.slice(0, outcome.acknowledged).map(acknowledgedEntry)
+/** Decides what to write for a run, `written` events of which were written before it ended, and how its lane goes on. */
+export function decideRun(run: readonly EventRow[], outcome: Outcome, judgement: Judgement, written = 0): Decision {
+  const entries: SettleEntry[] = acknowledgedEntries(run, written, outcome.acknowledged)
   const stopped = run[outcome.acknowledged]
   const last = run[run.length - 1]
   if (stopped === undefined) return { entries, next: last === undefined ? '0' : idAfter(last.id) }
@@ -59,8 +59,15 @@ export function decideRun(run: readonly EventRow[], outcome: Outcome, judgement:
     const counts = known !== undefined && judgement.acknowledgedNow > known.acknowledgedThen
     if (!counts) {
       const tries = (known?.tries ?? 0) + 1
-      const pauseMs = failure.retryAfterMs ?? Math.min(backoffMs(tries, judgement.policy.backoff, judgement.random), judgement.longestPauseMs)
-      return { entries, next: stopped.id, pauseMs, unknown: { eventId: stopped.eventId, tries, acknowledgedThen: judgement.acknowledgedNow } }
+      const pauseMs =
+        failure.retryAfterMs ??
+        Math.min(backoffMs(tries, judgement.policy.backoff, judgement.random), judgement.longestPauseMs)
+      return {
+        entries,
+        next: stopped.id,
+        pauseMs,
+        unknown: { eventId: stopped.eventId, tries, acknowledgedThen: judgement.acknowledgedNow },
+      }
     }
   }
   return counted(entries, stopped, failure, judgement)
@@ -87,14 +94,21 @@ function counted(
     entries,
     next: row.id,
     ...(ends ? { ended: { row, cause: failure.cause } } : {}),
-    ...(failure.kind === 'unknown' && before !== undefined ? { unknown: { eventId: row.eventId, tries: before.tries, acknowledgedThen: acknowledgedNow } } : {}),
+    ...(failure.kind === 'unknown' && before !== undefined
+      ? { unknown: { eventId: row.eventId, tries: before.tries, acknowledgedThen: acknowledgedNow } }
+      : {}),
   }
 }
 
-function acknowledgedEntry(row: EventRow): SettleEntry {
-  return identity(row)
+export function acknowledgedEntries(run: readonly EventRow[], from: number, to: number): SettleEntry[] {
+  return run.slice(from, to).map(identity)
 }
 
-function identity({ id, eventId, attempts, requeues }: EventRow): { id: string; eventId: string; attempts: number; requeues: number } {
+function identity({ id, eventId, attempts, requeues }: EventRow): {
+  id: string
+  eventId: string
+  attempts: number
+  requeues: number
+} {
   return { id, eventId, attempts, requeues }
 }

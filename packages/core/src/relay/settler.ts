@@ -1,5 +1,6 @@
 import type { RelaySignal } from '../contract/signals.ts'
 import { sqlFault } from '../contract/sql-state.ts'
+import { acknowledgeStatement } from '../storage/acknowledge.ts'
 import type { Names } from '../storage/names.ts'
 import { readSettled, type SettleEntry, type Settled, settleStatement } from '../storage/settle.ts'
 import { pause, retryPauseMs } from './pace.ts'
@@ -36,6 +37,9 @@ const maxBatch = 2000
 /** How long a row that somebody else has locked is left alone before it is tried again. */
 const lockedPauseMs = 20
 
+/** How long an outcome that the database refuses to store is left alone: somebody has to look at the table. */
+const refusedPauseMs = 2000
+
 interface Item extends Settlement {
   counted: Set<string>
 }
@@ -45,7 +49,8 @@ interface Item extends Settlement {
  * batch whose answer was lost is sent again unchanged: the statement counts nothing twice.
  */
 export function createSettler({ session, names, group, owner, emit, stopped }: SettlerOptions): Settler {
-  const statement = settleStatement(names)
+  const settleSql = settleStatement(names)
+  const acknowledgeSql = acknowledgeStatement(names)
   let queue: Item[] = []
   let active = false
   let parked = 0
@@ -54,57 +59,63 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
   async function work(): Promise<void> {
     if (active) return
     active = true
-    while (queue.length > 0 && !stopped.aborted) await write(takeBatch(), 0)
+    while (queue.length > 0 && !stopped.aborted) await write(takeBatch())
     active = false
     notifyIdle()
   }
 
+  /** As many as fit, all with a failure or all without: those without take a cheaper statement. */
   function takeBatch(): Item[] {
+    const batch: Item[] = []
+    const rest: Item[] = []
+    const plain = queue[0] !== undefined && isPlain(queue[0])
     let events = 0
-    let count = 0
     for (const item of queue) {
-      if (count > 0 && events + item.entries.length > maxBatch) break
-      events += item.entries.length
-      count += 1
+      const fits = batch.length === 0 || events + item.entries.length <= maxBatch
+      if (!fits || isPlain(item) !== plain) rest.push(item)
+      else {
+        batch.push(item)
+        events += item.entries.length
+      }
     }
-    const batch = queue.slice(0, count)
-    queue = queue.slice(count)
+    queue = rest
     return batch
   }
 
-  async function write(batch: readonly Item[], failures: number): Promise<void> {
-    const started = performance.now()
-    try {
-      const { rows } = await session.run(statement({ group, owner: owner(), slots: slotsOf(batch), entries: batch.flatMap(({ entries }) => entries) }))
-      if (failures > 0) emit({ kind: 'database', use: 'settle', ok: true, cause: undefined })
-      apply(batch, readSettled(rows), performance.now() - started)
-    } catch (error) {
-      if (stopped.aborted) return
-      if (sqlFault(error) !== 'statement') {
-        if (failures === 0) emit({ kind: 'database', use: 'settle', ok: false, cause: error })
-        await pause(retryPauseMs(failures), stopped)
-        if (!stopped.aborted) await write(batch, failures + 1)
-      } else await isolate(batch, error, failures)
+  async function write(batch: readonly Item[]): Promise<void> {
+    const toStatement = batch.every(isPlain) ? acknowledgeSql : settleSql
+    for (let failures = 0; ; failures++) {
+      const started = performance.now()
+      try {
+        const entries = batch.flatMap((item) => item.entries)
+        const { rows } = await session.run(toStatement({ group, owner: owner(), slots: slotsOf(batch), entries }))
+        if (failures > 0) emit({ kind: 'database', use: 'settle', ok: true, cause: undefined })
+        apply(batch, readSettled(rows), performance.now() - started)
+        return
+      } catch (error) {
+        if (sqlFault(error) === 'statement') return isolate(batch, error)
+        if (failures === 0 && !stopped.aborted) emit({ kind: 'database', use: 'settle', ok: false, cause: error })
+        if (!(await pause(retryPauseMs(failures), stopped))) return
+      }
     }
   }
 
   /** The statement is refused for the sake of some row: halve the batch until that row stands alone. */
-  async function isolate(batch: readonly Item[], error: unknown, failures: number): Promise<void> {
+  async function isolate(batch: readonly Item[], error: unknown): Promise<void> {
     const [item] = batch
     if (item === undefined) return
     if (batch.length > 1) {
       const middle = Math.ceil(batch.length / 2)
-      await write(batch.slice(0, middle), 0)
-      await write(batch.slice(middle), 0)
+      await write(batch.slice(0, middle))
+      await write(batch.slice(middle))
       return
     }
     if (item.entries.length > 1) {
-      // One lane: its entries are written one by one, in order, and the lane is done when the last is.
-      for (const entry of item.entries) await write([{ ...item, entries: [entry], done: entry === item.entries.at(-1) ? item.done : () => undefined }], 0)
+      for (const part of split(item)) await write([part])
       return
     }
     emit({ kind: 'database', use: 'settle', ok: false, cause: error })
-    park({ ...item, entries: item.entries.map(withoutErrorText) }, retryPauseMs(failures + 5))
+    park({ ...item, entries: item.entries.map(withoutErrorText) }, refusedPauseMs)
   }
 
   function apply(batch: readonly Item[], settled: Settled, durationMs: number): void {
@@ -126,9 +137,9 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
   /** Puts an item back after a while; it joins whatever batch is next by then, so one row delays nothing else. */
   function park(item: Item, ms: number): void {
     parked += 1
-    void pause(ms, stopped).then(() => {
+    void pause(ms, stopped).then((waited) => {
       parked -= 1
-      queue.push(item)
+      if (waited) queue.push(item)
       return work()
     })
   }
@@ -160,11 +171,32 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
   }
 }
 
+/** One item per entry; the whole is done when the last of them is, whichever that turns out to be. */
+function split(item: Item): Item[] {
+  let left = item.entries.length
+  let whole = true
+  return item.entries.map((entry) => ({
+    ...item,
+    entries: [entry],
+    done({ owned, counted }) {
+      left -= 1
+      whole &&= owned
+      if (left === 0) item.done({ owned: whole, counted })
+    },
+  }))
+}
+
+function isPlain({ entries }: Item): boolean {
+  return entries.every(({ failure }) => failure === undefined)
+}
+
 function slotsOf(batch: readonly Item[]): { slot: number; epoch: string }[] {
   const slots = new Map(batch.map(({ slot, epoch }) => [`${String(slot)}:${epoch}`, { slot, epoch }]))
   return [...slots.values()]
 }
 
 function withoutErrorText(entry: SettleEntry): SettleEntry {
-  return entry.failure === undefined ? entry : { ...entry, failure: { ...entry.failure, error: 'the error text could not be stored' } }
+  return entry.failure === undefined
+    ? entry
+    : { ...entry, failure: { ...entry.failure, error: 'the error text could not be stored' } }
 }

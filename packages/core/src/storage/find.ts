@@ -49,7 +49,7 @@ export interface Found {
  * What became visible since the previous snapshot, and the next run of every lane to go on with, in one snapshot.
  *
  * Parameters: $1 previous xmax, $2 previous in-progress list, $3 arrivals (at most 1000), $4 owned slots, $5 topics or
- * null, $6 and $7 lanes to go on with and their low ids, $8 rows of a lane (at most 100), $9 busy lanes, $10 rows in
+ * null, $6 and $7 lanes to go on with and their low ids, $8 rows of a lane (at most 1000), $9 busy lanes, $10 rows in
  * all. Indexes: `arrival`, `lane`, and one probe of `waiting`. Locks: none; it writes nothing, because its own
  * transaction id would be missing from its snapshot's list.
  *
@@ -105,7 +105,18 @@ ${laneRunSql(names, '$5')}`
   return (p) => ({
     name,
     text,
-    values: [p.previous.xmax, p.previous.inProgress, p.arrivals, p.slots, p.topics, p.lanes, p.lows, p.rowsOfALane, p.busy, p.rows],
+    values: [
+      p.previous.xmax,
+      p.previous.inProgress,
+      p.arrivals,
+      p.slots,
+      p.topics,
+      p.lanes,
+      p.lows,
+      p.rowsOfALane,
+      p.busy,
+      p.rows,
+    ],
   })
 }
 
@@ -131,7 +142,12 @@ export function parseSnapshot(text: string): Snapshot {
 }
 
 /** Groups the rows of an answer by lane and puts each lane in id order, which a join does not promise. */
-export function readLanes(rows: readonly Row[], laneColumn: number, firstColumn: number, eventColumn: number): LaneRows[] {
+export function readLanes(
+  rows: readonly Row[],
+  laneColumn: number,
+  firstColumn: number,
+  eventColumn: number,
+): LaneRows[] {
   const lanes = new Map<string, { lane: string; first: string | null; rows: EventRow[] }>()
   for (const row of rows) {
     const lane = row[laneColumn] as string | null

@@ -2,7 +2,7 @@ import { eventRowColumns } from './event-row.ts'
 import type { Names } from './names.ts'
 
 /** Most rows of one lane in one answer. A literal in the text, so that it caps the planner's estimate. */
-export const maxRowsOfALane = 100
+export const maxRowsOfALane = 1000
 
 /**
  * Reads the run of each lane in `l(lane, low, n)`: rows in id order from `low`, at most `n`, ending before the first
@@ -10,7 +10,7 @@ export const maxRowsOfALane = 100
  *
  * Index: `lane`. Neither column is fixed by equality, so the order can only come from this index and the scan ends
  * with the lane. The window count stops the scan at the first row that blocks, so a blocked lane costs one index entry
- * (before PostgreSQL 15, up to 100).
+ * (before PostgreSQL 15, up to the limit).
  *
  * Both limits are needed: the literal caps the estimate (the plan stays below the threshold of JIT), the value that
  * the planner cannot see makes it prefer the path that is already in order over a bitmap and a sort (102k buffers and

@@ -43,7 +43,12 @@ export function forgetDeadStatements(names: Names, group: string): readonly Stat
 }
 
 /** The relay's row, its topics and the 256 slots of its group. */
-export function registerStatements(names: Names, relay: RelayIdentity, topics: readonly string[] | null, leaseMs: number): readonly Statement[] {
+export function registerStatements(
+  names: Names,
+  relay: RelayIdentity,
+  topics: readonly string[] | null,
+  leaseMs: number,
+): readonly Statement[] {
   return [
     {
       text: `insert into ${names.table('relays')} (id, relay_group, host, pid, version, expires_at)

@@ -43,7 +43,11 @@ select exists (select 1 from me),
   (select count(*) from s where free and owner is distinct from $2),
   (select count(*) from s where free and owner is distinct from $2 and coalesce(free_since, '-infinity') < clock_timestamp() - $4::float8 * interval '1 ms')`
   const name = statementName('heartbeat', text)
-  return ({ group, relay, leaseMs, beatMs, renewal }) => ({ name, text, values: [group, relay, leaseMs, beatMs, renewal ? 1 : 0] })
+  return ({ group, relay, leaseMs, beatMs, renewal }) => ({
+    name,
+    text,
+    values: [group, relay, leaseMs, beatMs, renewal ? 1 : 0],
+  })
 }
 
 export function readHeartbeat(rows: readonly Row[]): Heartbeat {

@@ -16,7 +16,7 @@ export interface SweepParameters {
 /**
  * The truth, one slice at a time: visits each lane of a range once, whatever find remembers, by a loose index scan.
  *
- * Parameters: $1 first lane, $2 last lane, $3 lanes (500 is usual), $4 rows of a lane (at most 100), $5 topics or
+ * Parameters: $1 first lane, $2 last lane, $3 lanes (500 is usual), $4 rows of a lane (at most 1000), $5 topics or
  * null, $6 rows in all. Index: `lane`. Locks: none. A slice that returned fewer than $3 lanes was the last of its range.
  *
  * The literal `limit 1` inside the recursion keeps the estimate below the threshold of JIT: with limits that the

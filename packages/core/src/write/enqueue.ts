@@ -1,5 +1,6 @@
 import { OutboxError, type Problem } from '../contract/errors.ts'
 import type { SqlSession } from '../contract/sql-client.ts'
+import { sqlFault, sqlState } from '../contract/sql-state.ts'
 import {
   type ExistingEvent,
   existingEventsStatement,
@@ -29,20 +30,32 @@ const maxStatementBytes = 32 * 1024 * 1024
 /**
  * Checks all events, then inserts them with one statement, or with more when they are too large for one.
  *
- * @throws OutboxError EVENT_INVALID before any SQL, EVENT_ID_CONFLICT when an event id is taken by another event.
+ * @throws OutboxError EVENT_INVALID before any SQL; EVENT_ID_CONFLICT when an event id is taken by another event;
+ *   SCHEMA_MISSING and SCHEMA_BEHIND when the outbox was not migrated.
  */
 export async function enqueueEvents(session: SqlSession, names: Names, inputs: readonly EventInput[], limits: EventLimits): Promise<Enqueued[]> {
   const events = checkAll(inputs, limits)
   if (events.length === 0) return []
   const inserted = new Map<string, string>()
   for (const part of partsOf(events)) {
-    const { rows } = await session.run(insertEventsStatement(names, part))
+    const { rows } = await session.run(insertEventsStatement(names, part)).catch((cause: unknown) => explain(cause, names))
     for (const [eventId, id] of readInserted(rows)) inserted.set(eventId, id)
   }
   if (inserted.size === events.length) {
     return events.map(({ eventId }) => ({ id: inserted.get(eventId) ?? '', eventId, duplicate: false }))
   }
   return withExisting(session, names, events, inserted)
+}
+
+/** Every error of the database reaches the caller as it is, except that of an outbox that is not there yet. */
+function explain(cause: unknown, { schema }: Names): never {
+  if (sqlFault(cause) !== 'schema') throw cause
+  const missing = sqlState(cause) === '42P01' || sqlState(cause) === '3F000'
+  throw new OutboxError(
+    missing ? 'SCHEMA_MISSING' : 'SCHEMA_BEHIND',
+    `The event could not be written: ${cause instanceof Error ? cause.message : String(cause)}. ${missing ? `There is no outbox in schema "${schema}" of this database` : `The outbox in schema "${schema}" is older than this code`}. Run outbox.migrate() once, or the statements of outbox.migrationSql() with your own migration tool.`,
+    { cause },
+  )
 }
 
 function checkAll(inputs: readonly EventInput[], limits: EventLimits): NewEvent[] {

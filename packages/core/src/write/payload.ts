@@ -75,7 +75,8 @@ function whyNotJson(value: unknown, undefinedMatters: boolean): string | undefin
       return undefinedMatters ? 'is undefined; pass null for a tombstone, or leave the member out' : undefined
     case 'object':
       return value === null ? undefined : whyLost(value)
-    default:
+    case 'string':
+    case 'boolean':
       return undefined
   }
 }

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compareIds, compareLanes, firstLane, idAfter, lastLane, slotCount, slotOf, smallerId } from '../../src/contract/lane.ts'
+import {
+  compareIds,
+  compareLanes,
+  firstLane,
+  idAfter,
+  lastLane,
+  slotCount,
+  slotOf,
+  smallerId,
+} from '../../src/contract/lane.ts'
 
 const lane = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String)
 const id = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }).map(String)
@@ -9,7 +18,8 @@ describe('the slots', () => {
   it('cover every lane once, in order and without a gap', () => {
     expect(firstLane(0)).toBe((-(2n ** 63n)).toString())
     expect(lastLane(slotCount - 1)).toBe((2n ** 63n - 1n).toString())
-    for (let slot = 1; slot < slotCount; slot++) expect(firstLane(slot)).toBe((BigInt(lastLane(slot - 1)) + 1n).toString())
+    for (let slot = 1; slot < slotCount; slot++)
+      expect(firstLane(slot)).toBe((BigInt(lastLane(slot - 1)) + 1n).toString())
   })
 
   it('know their own lanes', () => {
@@ -20,7 +30,8 @@ describe('the slots', () => {
         expect(compareLanes(each, lastLane(slot))).toBeLessThanOrEqual(0)
       }),
     )
-    for (let slot = 0; slot < slotCount; slot++) expect([slotOf(firstLane(slot)), slotOf(lastLane(slot))]).toEqual([slot, slot])
+    for (let slot = 0; slot < slotCount; slot++)
+      expect([slotOf(firstLane(slot)), slotOf(lastLane(slot))]).toEqual([slot, slot])
   })
 })
 

@@ -30,7 +30,17 @@ describe('an option takes', () => {
     ['a function', functionOption(), [() => 1], [{}, 'f', null]],
     ['text up to a number of bytes', name, ['a', 'abcd', '😀'], ['', 'abcde', '😀a', 'a\0', '\ud83d', 5, null]],
     ['a list of good entries', names, [['a'], ['a', 'b']], [[], ['a', ''], ['a', 1], 'a', null, { length: 1, 0: 'a' }]],
-    ['an object with its members', objectOption('query'), [{ query: 1 }, new (class { query(): void {} })()], [{}, null, 'x', () => 1]],
+    [
+      'an object with its members',
+      objectOption('query'),
+      [
+        { query: 1 },
+        new (class {
+          query(): void {}
+        })(),
+      ],
+      [{}, null, 'x', () => 1],
+    ],
   ])('%s, and nothing else', (_, { check }, good, bad) => {
     for (const value of good) expect([value, check(value)]).toEqual([value, undefined])
     for (const value of bad) expect([value, check(value)]).toEqual([value, expect.any(String)])
@@ -63,7 +73,9 @@ describe('a set of options', () => {
 
   it('that is no object is refused as one', () => {
     for (const nothing of [undefined, null, 'options']) {
-      expect(caught(() => checkOptions('createThing', nothing as never, table))).toMatchObject({ code: 'OPTIONS_INVALID' })
+      expect(caught(() => checkOptions('createThing', nothing as never, table))).toMatchObject({
+        code: 'OPTIONS_INVALID',
+      })
     }
   })
 

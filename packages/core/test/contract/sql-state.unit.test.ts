@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { sqlFault, sqlState } from '../../src/contract/sql-state.ts'
 
-const withCode = (code: unknown): Error => Object.assign(new Error('relation "x" does not exist, deadlock detected'), { code })
+const withCode = (code: unknown): Error =>
+  Object.assign(new Error('relation "x" does not exist, deadlock detected'), { code })
 
 describe('a failed statement says', () => {
   it.each([
-    ['that the connection is of no use any more', 'connection', ['08006', '08P01', '25006', '53300', '57P01', '57P02', '57P03', '57P05', '58030', 'XX000']],
+    [
+      'that the connection is of no use any more',
+      'connection',
+      ['08006', '08P01', '25006', '53300', '57P01', '57P02', '57P03', '57P05', '58030', 'XX000'],
+    ],
     ['that it collided with another and may be repeated', 'conflict', ['40001', '40P01']],
     ['that the server session does not know the prepared statement', 'unprepared', ['26000', '42P05']],
     ['that the schema is not there', 'schema', ['3F000', '42P01', '42703', '42883']],
@@ -15,7 +20,16 @@ describe('a failed statement says', () => {
   })
 
   it('that the connection is gone when no server said anything', () => {
-    for (const error of [withCode('ECONNRESET'), withCode('EPIPE'), withCode(undefined), withCode(42), new Error('x'), 'text', null, undefined]) {
+    for (const error of [
+      withCode('ECONNRESET'),
+      withCode('EPIPE'),
+      withCode(undefined),
+      withCode(42),
+      new Error('x'),
+      'text',
+      null,
+      undefined,
+    ]) {
       expect(sqlFault(error)).toBe('connection')
     }
   })

@@ -12,18 +12,23 @@ describe('the wait after a counted failure', () => {
 
   it('is drawn from the upper half, so that it never comes close to none', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 2 ** 31 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, drawn) => {
-        const longest = Math.min(60_000, 1000 * 2 ** (failures - 1))
-        const wait = backoffMs(failures, usual, () => drawn)
-        expect(wait).toBeGreaterThanOrEqual(longest / 2)
-        expect(wait).toBeLessThanOrEqual(longest)
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 2 ** 31 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (failures, drawn) => {
+          const longest = Math.min(60_000, 1000 * 2 ** (failures - 1))
+          const wait = backoffMs(failures, usual, () => drawn)
+          expect(wait).toBeGreaterThanOrEqual(longest / 2)
+          expect(wait).toBeLessThanOrEqual(longest)
+        },
+      ),
     )
   })
 
   it('stays a number after any number of failures and under any cap', () => {
     for (const failures of [0, 1, 31, 32, 1e9, Infinity]) {
-      for (const capMs of [0, 1, 2 ** 31, Number.MAX_SAFE_INTEGER]) expect(Number.isFinite(backoffMs(failures, { baseMs: 1e9, capMs }, () => 0.5))).toBe(true)
+      for (const capMs of [0, 1, 2 ** 31, Number.MAX_SAFE_INTEGER])
+        expect(Number.isFinite(backoffMs(failures, { baseMs: 1e9, capMs }, () => 0.5))).toBe(true)
     }
   })
 

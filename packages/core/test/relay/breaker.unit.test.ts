@@ -78,7 +78,11 @@ describe('a destination that takes nothing', () => {
     expect(breakers.admit('orders', 'a', 100)).toBe('probe')
     expect(breakers.answered('orders')).toEqual(['orders'])
     expect(breakers.answered('orders')).toEqual([])
-    expect([breakers.admit('orders', 'b', 100), breakers.closed('orders'), breakers.probeAt('orders')]).toEqual(['go', true, 0])
+    expect([breakers.admit('orders', 'b', 100), breakers.closed('orders'), breakers.probeAt('orders')]).toEqual([
+      'go',
+      true,
+      0,
+    ])
     breakers.unavailable('orders', 200, 'down again')
     expect(breakers.probeAt('orders')).toBe(300)
   })

@@ -5,12 +5,16 @@ import { errorText } from '../../src/relay/error-text.ts'
 describe('the text of a failure', () => {
   it('can always be stored: no NUL, no half of a pair, at most 2,000 characters', () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 50 }), fc.integer({ min: 1, max: 200 }), (units, times) => {
-        const text = errorText(new Error(String.fromCharCode(...units).repeat(times)))
-        expect(text.isWellFormed()).toBe(true)
-        expect(text).not.toContain('\0')
-        expect([...text].length).toBeLessThanOrEqual(2000)
-      }),
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 50 }),
+        fc.integer({ min: 1, max: 200 }),
+        (units, times) => {
+          const text = errorText(new Error(String.fromCharCode(...units).repeat(times)))
+          expect(text.isWellFormed()).toBe(true)
+          expect(text).not.toContain('\0')
+          expect(Array.from(text).length).toBeLessThanOrEqual(2000)
+        },
+      ),
     )
   })
 
@@ -25,7 +29,9 @@ describe('the text of a failure', () => {
 
   it('names the kind, the code and the causes', () => {
     const root = Object.assign(new TypeError('socket hang up'), { code: 'ECONNRESET' })
-    expect(errorText(new Error('cannot publish', { cause: root }))).toBe('Error: cannot publish < TypeError [ECONNRESET]: socket hang up')
+    expect(errorText(new Error('cannot publish', { cause: root }))).toBe(
+      'Error: cannot publish < TypeError [ECONNRESET]: socket hang up',
+    )
   })
 
   it('ends with causes that go in a circle', () => {
@@ -42,7 +48,15 @@ describe('the text of a failure', () => {
     ['null', null, 'unknown error'],
     ['a symbol', Symbol('x'), 'Symbol(x)'],
     ['a BigInt', 12n, 'an error that cannot be shown'],
-    ['a hostile object', { toJSON: (): never => { throw new Error('no') } }, 'an error that cannot be shown'],
+    [
+      'a hostile object',
+      {
+        toJSON: (): never => {
+          throw new Error('no')
+        },
+      },
+      'an error that cannot be shown',
+    ],
   ])('says something of %s', (_, cause, text) => {
     expect(errorText(cause)).toBe(text)
   })

@@ -19,6 +19,10 @@ function lane(id: string, changes: Partial<Lane> = {}): Lane {
     weight: 0,
     unknown: undefined,
     rows: [],
+    written: 0,
+    unsettled: 0,
+    ended: false,
+    owned: true,
     ...changes,
   }
 }
@@ -104,7 +108,7 @@ describe('a lane in flight', () => {
   it('goes on in the order in which lanes came to rest, as many as asked for', () => {
     const lanes = createLanes(limits)
     const three = ['1', '2', '3'].map((id) => lane(id, { events: 1 }))
-    three.forEach(lanes.add)
+    for (const each of three) lanes.add(each)
     for (const index of [2, 0, 1]) lanes.settled(three[index] as Lane)
     expect(lanes.continuing(2, 0).map(({ lane: { id } }) => id)).toEqual(['3', '1'])
   })

@@ -32,7 +32,9 @@ describe('a relay', () => {
     const atStop = stand.delivered.length
     expect((await stand.states())['published']).toBe(atStop)
     expect(relay.health()).toMatchObject({ state: 'stopped', lanesInFlight: 0, eventsInFlight: 0 })
-    const { rows } = await stand.pool.query('select count(*)::int relays, (select count(*)::int from outbox.slots where owner is not null) owned from outbox.relays')
+    const { rows } = await stand.pool.query(
+      'select count(*)::int relays, (select count(*)::int from outbox.slots where owner is not null) owned from outbox.relays',
+    )
     expect(rows).toEqual([{ relays: 0, owned: 0 }])
   })
 
@@ -72,8 +74,15 @@ describe('a relay', () => {
   })
 
   it('drains what is due and returns the counts, leaving what waits', async () => {
-    await using stand = await relayStand((event) => (event.headers['poison'] === 'true' ? { kind: 'permanent', cause: 'no' } : undefined))
-    await stand.enqueue({ payload: '1' }, { payload: 'p', headers: { poison: true } }, { payload: '2' }, { key: 'later', payload: '3', delayMs: 60_000 })
+    await using stand = await relayStand((event) =>
+      event.headers['poison'] === 'true' ? { kind: 'permanent', cause: 'no' } : undefined,
+    )
+    await stand.enqueue(
+      { payload: '1' },
+      { payload: 'p', headers: { poison: true } },
+      { payload: '2' },
+      { key: 'later', payload: '3', delayMs: 60_000 },
+    )
     expect(await stand.relay().drain()).toEqual({ published: 2, counted: 1, failed: 1 })
     expect(stand.delivered).toEqual(['1', '2'])
   })
@@ -84,7 +93,9 @@ describe('a relay', () => {
     await relay.start()
     await stand.enqueue({ payload: 'later', delayMs: 300 })
     await stand.signal((signal) => signal.kind === 'settled' && signal.published === 1)
-    const { rows } = await stand.pool.query<{ early: boolean }>('select published_at < created_at + interval \'300 ms\' early from outbox.events')
+    const { rows } = await stand.pool.query<{ early: boolean }>(
+      "select published_at < created_at + interval '300 ms' early from outbox.events",
+    )
     expect(rows[0]?.early ?? true).toBe(false)
   })
 
@@ -105,7 +116,9 @@ describe('a relay', () => {
     await stand.deliveries(1)
     // A second outbox object knows nothing of this relay: only its notification can wake it.
     const other = createOutbox({ client: fromPg(stand.pool) })
-    await other.transaction(stand.pool, (tx) => other.enqueue(tx, { topic: 'orders', key: 'k', payload: Buffer.from('other process') }))
+    await other.transaction(stand.pool, (tx) =>
+      other.enqueue(tx, { topic: 'orders', key: 'k', payload: Buffer.from('other process') }),
+    )
     expect(await stand.deliveries(2)).toEqual(['same process', 'other process'])
     await other.close()
   })
@@ -186,7 +199,9 @@ describe('the database', () => {
   it('without an outbox is refused with the remedy, and one that is read-only too', async () => {
     await using stand = await relayStand()
     const elsewhere = createOutbox({ client: fromPg(stand.pool), schema: 'not there' })
-    await expect(elsewhere.relay({ publisher: testPublisher(() => ({ acknowledged: 0 })) }).start()).rejects.toMatchObject({
+    await expect(
+      elsewhere.relay({ publisher: testPublisher(() => ({ acknowledged: 0 })) }).start(),
+    ).rejects.toMatchObject({
       code: 'SCHEMA_MISSING',
       message: expect.stringContaining('outbox.migrate()') as unknown,
     })
@@ -195,7 +210,9 @@ describe('the database', () => {
     await stand.pool.query(`alter database "${rows[0]?.name ?? ''}" set default_transaction_read_only = on`)
     const readOnly = new pg.Pool({ connectionString: stand.url })
     const outbox = createOutbox({ client: fromPg(readOnly) })
-    await expect(outbox.relay({ publisher: testPublisher(() => ({ acknowledged: 0 })) }).start()).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' })
+    await expect(outbox.relay({ publisher: testPublisher(() => ({ acknowledged: 0 })) }).start()).rejects.toMatchObject(
+      { code: 'DATABASE_UNREACHABLE' },
+    )
     await outbox.close()
     await readOnly.end()
   })
@@ -203,10 +220,14 @@ describe('the database', () => {
   it('refuses a relay whose options are wrong with every problem in one error', async () => {
     await using stand = await relayStand()
     const wrong = { pollMinMs: 0, maxRun: 101, onExhausted: 'stop', leaseMS: 5, backoffBaseMs: 10, backoffCapMs: 5 }
-    expect(() => stand.relay(wrong as never)).toThrowError(
+    expect(() => stand.relay(wrong as never)).toThrow(
       expect.objectContaining({
         code: 'OPTIONS_INVALID',
-        problems: expect.arrayContaining(['pollMinMs', 'maxRun', 'onExhausted', 'leaseMS', 'backoffCapMs'].map((path) => expect.objectContaining({ path }) as unknown)) as unknown,
+        problems: expect.arrayContaining(
+          ['pollMinMs', 'maxRun', 'onExhausted', 'leaseMS', 'backoffCapMs'].map(
+            (path) => expect.objectContaining({ path }) as unknown,
+          ),
+        ) as unknown,
       }) as never,
     )
   })

@@ -7,8 +7,14 @@ const quick = { backoffBaseMs: 20, backoffCapMs: 40 }
 
 describe('order', () => {
   it('keeps the events of a key behind a failed head until it is published', async () => {
-    await using stand = await relayStand((event, tries) => (event.headers['fail'] === 'twice' && tries <= 2 ? rejected : undefined))
-    await stand.enqueue({ payload: 'created', headers: { fail: 'twice' } }, { payload: 'paid' }, { payload: 'cancelled' })
+    await using stand = await relayStand((event, tries) =>
+      event.headers['fail'] === 'twice' && tries <= 2 ? rejected : undefined,
+    )
+    await stand.enqueue(
+      { payload: 'created', headers: { fail: 'twice' } },
+      { payload: 'paid' },
+      { payload: 'cancelled' },
+    )
     await stand.relay(quick).drain()
     expect(stand.delivered).toEqual([])
     await using relay = stand.relay(quick)
@@ -18,14 +24,25 @@ describe('order', () => {
 
   it('lets other keys go on while one waits for its retry', async () => {
     await using stand = await relayStand((event) => (event.key === 'bad' ? rejected : undefined))
-    await stand.enqueue({ key: 'bad', payload: 'poison' }, { key: 'bad', payload: 'behind' }, { key: 'good', payload: '1' }, { key: 'good', payload: '2' })
+    await stand.enqueue(
+      { key: 'bad', payload: 'poison' },
+      { key: 'bad', payload: 'behind' },
+      { key: 'good', payload: '1' },
+      { key: 'good', payload: '2' },
+    )
     await stand.relay().drain()
     expect(stand.delivered).toEqual(['1', '2'])
   })
 
   it('lets neither a scheduled nor a failed event hold its key back', async () => {
-    await using stand = await relayStand((event) => (event.headers['poison'] === 'true' ? { kind: 'permanent', cause: 'never' } : undefined))
-    await stand.enqueue({ payload: 'in an hour', delayMs: 3_600_000 }, { payload: 'poison', headers: { poison: true } }, { payload: 'now' })
+    await using stand = await relayStand((event) =>
+      event.headers['poison'] === 'true' ? { kind: 'permanent', cause: 'never' } : undefined,
+    )
+    await stand.enqueue(
+      { payload: 'in an hour', delayMs: 3_600_000 },
+      { payload: 'poison', headers: { poison: true } },
+      { payload: 'now' },
+    )
     await stand.relay().drain()
     expect(stand.delivered).toEqual(['now'])
     expect(await stand.states()).toEqual({ scheduled: 1, failed: 1, published: 1 })
@@ -33,7 +50,12 @@ describe('order', () => {
 
   it('publishes everything of total ordering in one sequence, whatever the topics', async () => {
     await using stand = await relayStand()
-    const inputs = Array.from({ length: 30 }, (_, n) => ({ topic: `t${String(n % 3)}`, key: `k${String(n % 7)}`, ordering: 'total' as const, payload: String(n) }))
+    const inputs = Array.from({ length: 30 }, (_, n) => ({
+      topic: `t${String(n % 3)}`,
+      key: `k${String(n % 7)}`,
+      ordering: 'total' as const,
+      payload: String(n),
+    }))
     await stand.enqueue(...inputs)
     await stand.relay().drain()
     expect(stand.delivered).toEqual(inputs.map(({ payload }) => payload))
@@ -56,7 +78,9 @@ describe('order', () => {
   })
 
   it('goes on with the first event that was not acknowledged when a run stops in the middle', async () => {
-    await using stand = await relayStand((event, tries) => (event.headers['fail'] === 'once' && tries === 1 ? rejected : undefined))
+    await using stand = await relayStand((event, tries) =>
+      event.headers['fail'] === 'once' && tries === 1 ? rejected : undefined,
+    )
     await stand.enqueue({ payload: 'a' }, { payload: 'b', headers: { fail: 'once' } }, { payload: 'c' })
     await using relay = stand.relay(quick)
     await relay.start()
@@ -87,7 +111,11 @@ describe('failures', () => {
     const told: unknown[] = []
     await using stand = await relayStand(() => rejected)
     await stand.enqueue({ payload: 'poison' })
-    await using relay = stand.relay({ ...quick, maxAttempts: 3, onFailed: (event, cause) => void told.push([event.key, event.attempts, cause]) })
+    await using relay = stand.relay({
+      ...quick,
+      maxAttempts: 3,
+      onFailed: (event, cause) => void told.push([event.key, event.attempts, cause]),
+    })
     await relay.start()
     const signal = await stand.signal(({ kind }) => kind === 'failed')
     expect(signal).toMatchObject({ held: false, event: { key: 'k', attempts: 3 } })
@@ -99,7 +127,11 @@ describe('failures', () => {
 
   it('hold their key after the last attempt when asked to', async () => {
     await using stand = await relayStand((event) => (event.headers['poison'] === 'true' ? rejected : undefined))
-    await stand.enqueue({ payload: 'poison', headers: { poison: true } }, { payload: 'behind' }, { key: 'other', payload: 'other' })
+    await stand.enqueue(
+      { payload: 'poison', headers: { poison: true } },
+      { payload: 'behind' },
+      { key: 'other', payload: 'other' },
+    )
     await stand.relay({ maxAttempts: 1, onExhausted: 'hold' }).drain()
     expect(stand.delivered).toEqual(['other'])
     expect(await stand.states()).toEqual({ held: 1, pending: 1, published: 1 })
@@ -117,12 +149,17 @@ describe('failures', () => {
     await using stand = await relayStand(() => ({ ...rejected, retryAfterMs: 3_600_000 }))
     await stand.enqueue({ payload: 'x' })
     await stand.relay(quick).drain()
-    const { rows } = await stand.pool.query<{ wait: number }>('select extract(epoch from available_at - now())::float8 wait from outbox.events')
+    const { rows } = await stand.pool.query<{ wait: number }>(
+      'select extract(epoch from available_at - now())::float8 wait from outbox.events',
+    )
     expect(rows[0]?.wait).toBeGreaterThan(3500)
   })
 
   it('are stored whatever their text contains, without credentials', async () => {
-    await using stand = await relayStand(() => ({ kind: 'rejected', cause: new Error('a\0b \ud83d redis://user:secret@host/0 failed') }))
+    await using stand = await relayStand(() => ({
+      kind: 'rejected',
+      cause: new Error('a\0b \ud83d redis://user:secret@host/0 failed'),
+    }))
     await stand.enqueue({ payload: 'x' })
     await stand.relay(quick).drain()
     const { rows } = await stand.pool.query<{ last_error: string }>('select last_error from outbox.events')

@@ -13,7 +13,12 @@ describe('an outage of the broker', () => {
       tried += 1
       return down ? { kind: 'unavailable', cause: new Error('refused') } : undefined
     })
-    await stand.enqueue(...Array.from({ length: 500 }, (_, n) => ({ key: `k${String(n % 50)}`, payload: `${String(n % 50)}:${String(Math.floor(n / 50))}` })))
+    await stand.enqueue(
+      ...Array.from({ length: 500 }, (_, n) => ({
+        key: `k${String(n % 50)}`,
+        payload: `${String(n % 50)}:${String(Math.floor(n / 50))}`,
+      })),
+    )
     await using relay = stand.relay({ ...quick, maxAttempts: 1 })
     await relay.start()
     await stand.signal((signal) => signal.kind === 'breaker' && signal.open)
@@ -25,7 +30,9 @@ describe('an outage of the broker', () => {
     await stand.deliveries(500)
     await relay.drain()
     for (let key = 0; key < 50; key++) {
-      expect(stand.delivered.filter((payload) => payload.startsWith(`${String(key)}:`))).toEqual(Array.from({ length: 10 }, (_, n) => `${String(key)}:${String(n)}`))
+      expect(stand.delivered.filter((payload) => payload.startsWith(`${String(key)}:`))).toEqual(
+        Array.from({ length: 10 }, (_, n) => `${String(key)}:${String(n)}`),
+      )
     }
     const { rows } = await stand.pool.query('select status, attempts, count(*)::int from outbox.events group by 1, 2')
     expect(rows).toEqual([{ status: 'published', attempts: 0, count: 500 }])
@@ -33,7 +40,9 @@ describe('an outage of the broker', () => {
   })
 
   it('of one destination leaves the others alone', async () => {
-    await using stand = await relayStand((event) => (event.topic === 'down' ? { kind: 'unavailable', destination: 'down', cause: new Error('no leader') } : undefined))
+    await using stand = await relayStand((event) =>
+      event.topic === 'down' ? { kind: 'unavailable', destination: 'down', cause: new Error('no leader') } : undefined,
+    )
     await stand.enqueue(
       ...Array.from({ length: 20 }, (_, n) => ({ topic: 'down', key: `k${String(n)}`, payload: 'stuck' })),
       ...Array.from({ length: 20 }, (_, n) => ({ topic: 'up', key: `k${String(n)}`, payload: 'fine' })),
@@ -43,7 +52,9 @@ describe('an outage of the broker', () => {
     expect(new Set(await stand.deliveries(20))).toEqual(new Set(['fine']))
     await stand.enqueue({ topic: 'up', payload: 'later' })
     expect((await stand.deliveries(21)).at(-1)).toBe('later')
-    const { rows } = await stand.pool.query("select status, attempts, count(*)::int from outbox.events where topic = 'down' group by 1, 2")
+    const { rows } = await stand.pool.query(
+      "select status, attempts, count(*)::int from outbox.events where topic = 'down' group by 1, 2",
+    )
     expect(rows).toEqual([{ status: 'pending', attempts: 0, count: 20 }])
   })
 
@@ -81,7 +92,9 @@ describe('an unknown outcome', () => {
 
   it('is counted from its second time on while the destination acknowledges others', async () => {
     let n = 0
-    await using stand = await relayStand((event) => (event.key === 'cursed' ? { kind: 'unknown', cause: new Error('connection reset') } : undefined))
+    await using stand = await relayStand((event) =>
+      event.key === 'cursed' ? { kind: 'unknown', cause: new Error('connection reset') } : undefined,
+    )
     await stand.enqueue({ key: 'cursed', payload: 'cursed' })
     await using relay = stand.relay({
       ...quick,
@@ -89,14 +102,17 @@ describe('an unknown outcome', () => {
       // Each try is followed by an acknowledgement of somebody else.
       onSignal(signal) {
         stand.signals.push(signal)
-        if (signal.kind === 'published' && signal.failure?.kind === 'unknown') void stand.enqueue({ key: `other-${String((n += 1))}`, payload: 'fine' })
+        if (signal.kind === 'published' && signal.failure?.kind === 'unknown')
+          void stand.enqueue({ key: `other-${String((n += 1))}`, payload: 'fine' })
       },
     })
     await relay.start()
     await stand.deliveries(3)
     await relay.drain()
     const failed = stand.signals.find(({ kind }) => kind === 'failed')
-    expect(failed ?? (await stand.signal(({ kind }) => kind === 'failed'))).toMatchObject({ event: { key: 'cursed', attempts: 3 } })
+    expect(failed ?? (await stand.signal(({ kind }) => kind === 'failed'))).toMatchObject({
+      event: { key: 'cursed', attempts: 3 },
+    })
   })
 })
 
@@ -133,7 +149,9 @@ describe('a publisher that breaks its contract', () => {
     })
     await using relay = stand.relay({ ...quick, publisher })
     await relay.start()
-    expect(await stand.signal(({ kind }) => kind === 'fault')).toMatchObject({ cause: new Error('a bug in the adapter') })
+    expect(await stand.signal(({ kind }) => kind === 'fault')).toMatchObject({
+      cause: new Error('a bug in the adapter'),
+    })
     await stand.signal((signal) => signal.kind === 'settled' && signal.published === 1)
   })
 
@@ -165,7 +183,9 @@ describe('a publisher that breaks its contract', () => {
   it('by hanging even in close makes the relay give up its lease and say that it is not live', async () => {
     await using stand = await relayStand()
     await stand.enqueue({ payload: 'x' })
-    const publisher = testPublisher(() => new Promise<RunResult>(() => undefined), { close: () => new Promise<void>(() => undefined) })
+    const publisher = testPublisher(() => new Promise<RunResult>(() => undefined), {
+      close: () => new Promise<void>(() => undefined),
+    })
     const relay = stand.relay({ ...quick, publisher, publishTimeoutMs: 50, publishGraceMs: 20 })
     await relay.start()
     await stand.signal((signal) => signal.kind === 'fault' && signal.what.includes('gives up its lease'))

@@ -11,7 +11,8 @@ describe('an answer that the contract allows is taken as it is:', () => {
   })
 
   it.each(['rejected', 'permanent', 'unavailable', 'unknown'])('a prefix and a failure that is %s', (kind) => {
-    for (const acknowledged of [0, 2]) expect(readOutcome({ acknowledged, failure: failure(kind) }, 3)).toEqual({ acknowledged, failure: failure(kind) })
+    for (const acknowledged of [0, 2])
+      expect(readOutcome({ acknowledged, failure: failure(kind) }, 3)).toEqual({ acknowledged, failure: failure(kind) })
   })
 })
 

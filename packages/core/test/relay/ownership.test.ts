@@ -36,7 +36,9 @@ describe('slots', () => {
     await second.start()
     await balanced(stand, [first, second])
     await first.stop()
-    expect((await stand.pool.query('select 1 from outbox.slots where owner is not null and released_at is null')).rowCount).toBeLessThanOrEqual(256)
+    expect(
+      (await stand.pool.query('select 1 from outbox.slots where owner is not null and released_at is null')).rowCount,
+    ).toBeLessThanOrEqual(256)
     await balanced(stand, [second])
   })
 
@@ -87,7 +89,8 @@ describe('slots', () => {
 
   it('let a failure that was written for a moved slot count nothing', async () => {
     await using stand = await relayStand()
-    let answer: (value: { acknowledged: number; failure: { kind: 'rejected'; cause: string } }) => void = () => undefined
+    let answer: (value: { acknowledged: number; failure: { kind: 'rejected'; cause: string } }) => void = () =>
+      undefined
     const called = new Promise<void>((resolve) => {
       const publisher = testPublisher(() => {
         resolve()
@@ -120,7 +123,10 @@ describe('relay groups', () => {
     await using stand = await relayStand()
     await using running = stand.relay({ group: 'first', topics: ['a', 'b'] })
     await running.start()
-    await expect(stand.relay({ group: 'second', topics: ['b', 'c'] }).start()).rejects.toMatchObject({ code: 'TOPICS_OVERLAP', message: expect.stringContaining("'first'") as unknown })
+    await expect(stand.relay({ group: 'second', topics: ['b', 'c'] }).start()).rejects.toMatchObject({
+      code: 'TOPICS_OVERLAP',
+      message: expect.stringContaining("'first'") as unknown,
+    })
     await expect(stand.relay({ group: 'third' }).start()).rejects.toMatchObject({ code: 'TOPICS_OVERLAP' })
     await using other = stand.relay({ group: 'second', topics: ['c'] })
     await other.start()

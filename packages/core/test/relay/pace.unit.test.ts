@@ -14,7 +14,13 @@ describe('the wait of a loop that polls', () => {
     await waiting
     // A wake-up is used up by the wait it ended.
     const next = pace.wait(Infinity)
-    expect(await within(next.then(() => 'over'), 1, 'still waiting')).toBe('still waiting')
+    expect(
+      await within(
+        next.then(() => 'over'),
+        1,
+        'still waiting',
+      ),
+    ).toBe('still waiting')
     pace.wake()
     await next
   })
@@ -84,7 +90,9 @@ describe('a publish with a deadline', () => {
   it('leaves nothing behind, whether it answers or throws', async () => {
     const running = new Set<AbortController>()
     expect(await withDeadline(() => Promise.resolve('value'), { ...limits, ms: hourMs }, running)).toBe('value')
-    await expect(withDeadline(() => Promise.reject(new Error('no')), { ...limits, ms: hourMs }, running)).rejects.toThrow('no')
+    await expect(
+      withDeadline(() => Promise.reject(new Error('no')), { ...limits, ms: hourMs }, running),
+    ).rejects.toThrow('no')
     expect(running.size).toBe(0)
   })
 })

@@ -18,7 +18,12 @@ describe('slots that wait for a destination', () => {
     expect(parking.takeOne('orders')).toBe(1)
     // A probe that found the destination still down is parked again, behind the others.
     parking.park('orders', 1)
-    expect([parking.takeOne('orders'), parking.takeOne('orders'), parking.takeOne('orders'), parking.takeOne('orders')]).toEqual([2, 3, 1, undefined])
+    expect([
+      parking.takeOne('orders'),
+      parking.takeOne('orders'),
+      parking.takeOne('orders'),
+      parking.takeOne('orders'),
+    ]).toEqual([2, 3, 1, undefined])
     expect(parking.destinations()).toEqual([])
   })
 

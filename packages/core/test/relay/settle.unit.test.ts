@@ -26,7 +26,11 @@ function row(id: number, attempts = 0): EventRow {
 }
 
 const run = [row(4), row(7), row(9)]
-const failure = (kind: Failure['kind'], more: Partial<Failure> = {}): Failure => ({ kind, cause: new Error('no'), ...more })
+const failure = (kind: Failure['kind'], more: Partial<Failure> = {}): Failure => ({
+  kind,
+  cause: new Error('no'),
+  ...more,
+})
 const stop = (acknowledged: number, failed: Failure, more: Partial<Judgement> = {}, rows = run): Decision =>
   decideRun(rows, { acknowledged, failure: failed }, { ...judgement, ...more })
 const ids = ({ entries }: Decision): string[] => entries.map(({ id }) => id)
@@ -47,7 +51,10 @@ describe('what is written for a run', () => {
   })
 
   it('never names an event behind the one that stopped, whatever happened', () => {
-    const outcome = fc.record({ acknowledged: fc.integer({ min: 0, max: 2 }), kind: fc.constantFrom<Failure['kind']>('rejected', 'permanent', 'unavailable', 'unknown') })
+    const outcome = fc.record({
+      acknowledged: fc.integer({ min: 0, max: 2 }),
+      kind: fc.constantFrom<Failure['kind']>('rejected', 'permanent', 'unavailable', 'unknown'),
+    })
     fc.assert(
       fc.property(outcome, fc.integer({ min: 0, max: 12 }), ({ acknowledged, kind }, attempts) => {
         const rows = [4, 7, 9].map((id) => row(id, attempts))
@@ -66,7 +73,13 @@ describe('an answer about the message itself', () => {
     expect(stop(1, failure('rejected'))).toEqual({
       entries: [
         { id: '4', eventId: 'event-4', attempts: 0, requeues: 2 },
-        { id: '7', eventId: 'event-7', attempts: 0, requeues: 2, failure: { outcome: 'rejected', error: 'Error: no', retryInMs: 1000 } },
+        {
+          id: '7',
+          eventId: 'event-7',
+          attempts: 0,
+          requeues: 2,
+          failure: { outcome: 'rejected', error: 'Error: no', retryInMs: 1000 },
+        },
       ],
       next: '7',
     })
@@ -78,7 +91,8 @@ describe('an answer about the message itself', () => {
   })
 
   it('ends the event with its last attempt, and not before', () => {
-    const ended = (attempts: number, maxAttempts: number): unknown => stop(0, failure('rejected'), { policy: { ...policy, maxAttempts } }, [row(4, attempts)]).entries[0]?.failure?.end
+    const ended = (attempts: number, maxAttempts: number): unknown =>
+      stop(0, failure('rejected'), { policy: { ...policy, maxAttempts } }, [row(4, attempts)]).entries[0]?.failure?.end
     expect([ended(8, 10), ended(9, 10), ended(10, 10)]).toEqual([undefined, 'failed', 'failed'])
     expect(ended(0, 1)).toBe('failed')
     expect(ended(2 ** 31 - 1, Infinity)).toBeUndefined()
@@ -145,6 +159,8 @@ describe('an unknown outcome', () => {
   })
 
   it('is tried again before the broker forgets the event id', () => {
-    expect(stop(0, failure('unknown'), { before: remembered, acknowledgedNow: 50, longestPauseMs: 2000 }).pauseMs).toBe(2000)
+    expect(stop(0, failure('unknown'), { before: remembered, acknowledgedNow: 50, longestPauseMs: 2000 }).pauseMs).toBe(
+      2000,
+    )
   })
 })

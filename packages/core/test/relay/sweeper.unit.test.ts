@@ -25,13 +25,27 @@ function step(sweeper: Sweeper, lanes: readonly string[], limit: number): string
 
 const slotSet = fc.uniqueArray(fc.integer({ min: 0, max: 255 }), { minLength: 1, maxLength: 40 })
 /** Few slots and their edges, so that ranges meet, break and end in every way. */
-const crowdedSlots = fc.uniqueArray(fc.oneof(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 250, max: 255 })), { minLength: 1, maxLength: 15 })
+const crowdedSlots = fc.uniqueArray(fc.oneof(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 250, max: 255 })), {
+  minLength: 1,
+  maxLength: 15,
+})
 const laneIn = (slot: number): fc.Arbitrary<string> =>
-  fc.oneof(fc.constantFrom(firstLane(slot), lastLane(slot)), fc.bigInt({ min: BigInt(firstLane(slot)), max: BigInt(lastLane(slot)) }).map(String))
+  fc.oneof(
+    fc.constantFrom(firstLane(slot), lastLane(slot)),
+    fc.bigInt({ min: BigInt(firstLane(slot)), max: BigInt(lastLane(slot)) }).map(String),
+  )
 const world = fc.oneof(slotSet, crowdedSlots).chain((slots) =>
   fc.record({
     slots: fc.constant(slots),
-    lanes: fc.uniqueArray(fc.integer({ min: 0, max: 255 }).chain((any) => fc.oneof(fc.constantFrom(...slots), fc.constant(any))).chain(laneIn), { maxLength: 60 }).map((lanes) => lanes.sort(compareLanes)),
+    lanes: fc
+      .uniqueArray(
+        fc
+          .integer({ min: 0, max: 255 })
+          .chain((any) => fc.oneof(fc.constantFrom(...slots), fc.constant(any)))
+          .chain(laneIn),
+        { maxLength: 60 },
+      )
+      .map((lanes) => lanes.sort(compareLanes)),
     limit: fc.integer({ min: 1, max: 7 }),
   }),
 )
@@ -67,7 +81,9 @@ describe('a sweep', () => {
   })
 
   it('starts a slot again that was marked meanwhile, even while a slice of it is on its way', () => {
-    const marks = fc.array(fc.record({ after: fc.nat(30), slot: fc.nat(300), underway: fc.boolean() }), { maxLength: 5 })
+    const marks = fc.array(fc.record({ after: fc.nat(30), slot: fc.nat(300), underway: fc.boolean() }), {
+      maxLength: 5,
+    })
     fc.assert(
       fc.property(world, marks, ({ slots, lanes, limit }, again) => {
         const sweeper = createSweeper(owning(slots))
@@ -91,7 +107,10 @@ describe('a sweep', () => {
           sweeper.done(slice, found, limit)
           expect(round).toBeLessThan(1000)
         }
-        for (const slot of slots) expect([...(visited.get(slot) ?? [])].sort(compareLanes)).toEqual(lanes.filter((lane) => slotOf(lane) === slot))
+        for (const slot of slots)
+          expect([...(visited.get(slot) ?? [])].sort(compareLanes)).toEqual(
+            lanes.filter((lane) => slotOf(lane) === slot),
+          )
       }),
     )
   })

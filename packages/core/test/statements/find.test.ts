@@ -44,7 +44,9 @@ describe('find', () => {
   it('ends a run before an event that waits for its retry', async () => {
     const before = await database.snapshot()
     for (const payload of 'ABCDE') await insert(database.pool, 'k', payload)
-    await database.pool.query("update outbox.events set attempts = 1, available_at = now() + interval '1 h' where payload = 'D'")
+    await database.pool.query(
+      "update outbox.events set attempts = 1, available_at = now() + interval '1 h' where payload = 'D'",
+    )
     expect(payloads(await database.find(before))).toBe('ABC')
   })
 
@@ -65,7 +67,8 @@ describe('find', () => {
 
   it('shares its rows among the lanes', async () => {
     const before = await database.snapshot()
-    for (let key = 0; key < 5; key++) for (const payload of 'AB') await insert(database.pool, `key-${String(key)}`, payload)
+    for (let key = 0; key < 5; key++)
+      for (const payload of 'AB') await insert(database.pool, `key-${String(key)}`, payload)
     expect(payloads(await database.find(before, { rows: 5 }))).toBe('AAAAA')
   })
 
@@ -87,7 +90,8 @@ describe('find', () => {
     const look = async (): Promise<void> => {
       const found = await database.find(previous)
       previous = found.snapshot
-      for (const { rows } of found.lanes) for (const row of rows) seen.set(row.id, Buffer.from(row.payload ?? []).toString())
+      for (const { rows } of found.lanes)
+        for (const row of rows) seen.set(row.id, Buffer.from(row.payload ?? []).toString())
     }
     await look()
     for (let number = 0; number < 20; number++) {
@@ -109,7 +113,9 @@ describe('find', () => {
     await insert(database.pool, 'k', 'B', 'payments')
     const slot = Number((BigInt(mine.lane) >> 56n) + 128n)
     expect(payloads(await database.find(before, { topics: ['orders'] }))).toBe('A')
-    expect(payloads(await database.find(before, { slots: everySlot.filter((each) => each !== slot), topics: ['orders'] }))).toBe('')
+    expect(
+      payloads(await database.find(before, { slots: everySlot.filter((each) => each !== slot), topics: ['orders'] })),
+    ).toBe('')
   })
 
   it('leaves out a held topic and a held lane, and stops a total lane at the first event of a held topic', async () => {
@@ -123,19 +129,24 @@ describe('find', () => {
       ['stopped', '3'],
       ['orders', '4'],
     ]) {
-      await database.pool.query("insert into outbox.events (topic, key, payload, ordering) values ($1, 'k', $2, 'total')", [topic, Buffer.from(payload ?? '')])
+      await database.pool.query(
+        "insert into outbox.events (topic, key, payload, ordering) values ($1, 'k', $2, 'total')",
+        [topic, Buffer.from(payload ?? '')],
+      )
     }
     await database.pool.query("insert into outbox.holds (topic) values ('stopped')")
     await database.pool.query('insert into outbox.holds (lane) values ($1)', [b.lane])
     const found = await database.find(before)
     await database.pool.query('delete from outbox.holds')
-    expect([...payloads(found)].sort().join('')).toBe('12C')
+    expect(payloads(found).split('').sort().join('')).toBe('12C')
   })
 
   it('tells how long until the next event is due, and null when none waits', async () => {
     const before = await database.snapshot()
     expect((await database.find(before)).nextDueMs).toBeNull()
-    await database.pool.query("insert into outbox.events (topic, key, payload, status, available_at) values ('o', 'k', 'x', 'scheduled', now() + interval '1 h')")
+    await database.pool.query(
+      "insert into outbox.events (topic, key, payload, status, available_at) values ('o', 'k', 'x', 'scheduled', now() + interval '1 h')",
+    )
     const { nextDueMs } = await database.find(before)
     expect(nextDueMs).toBeGreaterThan(3_590_000)
     expect(nextDueMs).toBeLessThanOrEqual(3_600_000)

@@ -19,12 +19,21 @@ describe('sweep', () => {
     const seen = new Map<string, number>()
     for (const slot of everySlot) {
       for (let from: string | undefined = firstLane(slot); from !== undefined; ) {
-        const lanes = readSwept((await database.session.run(sweep({ from, to: lastLane(slot), lanes: 7, rowsOfALane: 100, topics: null, rows: 2000 }))).rows)
+        const lanes = readSwept(
+          (
+            await database.session.run(
+              sweep({ from, to: lastLane(slot), lanes: 7, rowsOfALane: 100, topics: null, rows: 2000 }),
+            )
+          ).rows,
+        )
         for (const { lane, rows } of lanes) {
           expect(slotOf(lane)).toBe(slot)
           for (const { id } of rows) seen.set(id, (seen.get(id) ?? 0) + 1)
         }
-        const last = lanes.map(({ lane }) => lane).sort(compareLanes).at(-1)
+        const last = lanes
+          .map(({ lane }) => lane)
+          .sort(compareLanes)
+          .at(-1)
         from = lanes.length < 7 || last === undefined ? undefined : (BigInt(last) + 1n).toString()
       }
     }
@@ -33,11 +42,26 @@ describe('sweep', () => {
   })
 
   it('names the first row of a blocked lane without bringing rows', async () => {
-    await database.pool.query("update outbox.events set attempts = 1, available_at = now() + interval '1 h' where id = (select min(id) from outbox.events where key = 'k7' and ordering = 'key')")
-    const { rows } = await database.pool.query<{ lane: string; first: string }>("select lane, min(id)::text first from outbox.events where key = 'k7' and ordering = 'key' group by lane")
+    await database.pool.query(
+      "update outbox.events set attempts = 1, available_at = now() + interval '1 h' where id = (select min(id) from outbox.events where key = 'k7' and ordering = 'key')",
+    )
+    const { rows } = await database.pool.query<{ lane: string; first: string }>(
+      "select lane, min(id)::text first from outbox.events where key = 'k7' and ordering = 'key' group by lane",
+    )
     const [blocked] = rows
     const found = readSwept(
-      (await database.session.run(sweepStatement(database.names)({ from: blocked?.lane ?? '', to: blocked?.lane ?? '', lanes: 500, rowsOfALane: 100, topics: null, rows: 2000 }))).rows,
+      (
+        await database.session.run(
+          sweepStatement(database.names)({
+            from: blocked?.lane ?? '',
+            to: blocked?.lane ?? '',
+            lanes: 500,
+            rowsOfALane: 100,
+            topics: null,
+            rows: 2000,
+          }),
+        )
+      ).rows,
     )
     expect(found).toEqual([{ lane: blocked?.lane, first: blocked?.first, rows: [] }])
   })

@@ -38,7 +38,18 @@ export async function outboxDatabase(url?: string): Promise<OutboxDatabase> {
       return readSnapshot((await session.run(snapshotStatement)).rows).snapshot
     },
     async find(previous, changes = {}) {
-      const parameters = { previous, arrivals: 1000, slots: everySlot, topics: null, lanes: [], lows: [], rowsOfALane: 100, busy: [], rows: 2000, ...changes }
+      const parameters = {
+        previous,
+        arrivals: 1000,
+        slots: everySlot,
+        topics: null,
+        lanes: [],
+        lows: [],
+        rowsOfALane: 100,
+        busy: [],
+        rows: 2000,
+        ...changes,
+      }
       return readFound((await session.run(findSql(parameters))).rows)
     },
     async [Symbol.asyncDispose]() {
@@ -52,7 +63,12 @@ export async function outboxDatabase(url?: string): Promise<OutboxDatabase> {
 export type Writer = Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>
 
 /** Inserts an event by plain SQL, as any application may. */
-export async function insert(writer: Writer, key: string | null, payload: string, topic = 'orders'): Promise<{ id: string; lane: string; eventId: string }> {
+export async function insert(
+  writer: Writer,
+  key: string | null,
+  payload: string,
+  topic = 'orders',
+): Promise<{ id: string; lane: string; eventId: string }> {
   const { rows } = await (writer as pg.Pool).query<{ id: string; lane: string; event_id: string }>(
     'insert into outbox.events (topic, key, payload) values ($1, $2, $3) returning id, lane, event_id',
     [topic, key, Buffer.from(payload)],

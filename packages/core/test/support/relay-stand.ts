@@ -31,7 +31,10 @@ export interface RelayStand extends AsyncDisposable {
 /** How the broker of the stand answers for an event; undefined acknowledges it. */
 export type Answer = (event: OutboxEvent, tries: number) => Failure | undefined | Promise<Failure | undefined>
 
-export async function relayStand(answer: Answer = () => undefined, publisher: Partial<Publisher> = {}): Promise<RelayStand> {
+export async function relayStand(
+  answer: Answer = () => undefined,
+  publisher: Partial<Publisher> = {},
+): Promise<RelayStand> {
   const url = await freshDatabase()
   const pool = new pg.Pool({ connectionString: url, max: 40 })
   pool.on('error', () => undefined)
@@ -91,12 +94,19 @@ export async function relayStand(answer: Answer = () => undefined, publisher: Pa
         ...options,
       }),
     async enqueue(...inputs) {
-      await outbox.transaction(pool, (tx) => outbox.enqueue(tx, inputs.map((input) => ({ topic: 'orders', key: 'k', ...input, payload: asBytes(input.payload) }))))
+      await outbox.transaction(pool, (tx) =>
+        outbox.enqueue(
+          tx,
+          inputs.map((input) => ({ topic: 'orders', key: 'k', ...input, payload: asBytes(input.payload) })),
+        ),
+      )
     },
     signal: (predicate) => until(() => signals.find(predicate)),
     deliveries: (count) => until(() => (delivered.length >= count ? delivered : undefined)),
     async states() {
-      const { rows } = await pool.query<{ status: string; count: string }>('select status, count(*) from outbox.events group by status')
+      const { rows } = await pool.query<{ status: string; count: string }>(
+        'select status, count(*) from outbox.events group by status',
+      )
       return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]))
     },
     async [Symbol.asyncDispose]() {

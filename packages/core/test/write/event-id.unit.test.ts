@@ -31,10 +31,14 @@ describe('a UUID', () => {
     for (const uuid of fc.sample(fc.uuid(), 100)) expect(isUuid(uuid)).toBe(true)
   })
 
-  it.each(['', 'ev-1', 'f81d4fae7dec11d0a76500a0c91e6bf6', '{f81d4fae-7dec-11d0-a765-00a0c91e6bf6}', ' f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6\n'])(
-    'is nothing else: %j',
-    (text) => {
-      expect(isUuid(text)).toBe(false)
-    },
-  )
+  it.each([
+    '',
+    'ev-1',
+    'f81d4fae7dec11d0a76500a0c91e6bf6',
+    '{f81d4fae-7dec-11d0-a765-00a0c91e6bf6}',
+    ' f81d4fae-7dec-11d0-a765-00a0c91e6bf6',
+    'f81d4fae-7dec-11d0-a765-00a0c91e6bf6\n',
+  ])('is nothing else: %j', (text) => {
+    expect(isUuid(text)).toBe(false)
+  })
 })

@@ -43,7 +43,14 @@ describe('a payload', () => {
   })
 
   it('of any value that is not JSON is refused or survives, but never changes', () => {
-    const anything = fc.anything({ withBigInt: true, withMap: true, withSet: true, withTypedArray: true, withSparseArray: true, withDate: true })
+    const anything = fc.anything({
+      withBigInt: true,
+      withMap: true,
+      withSet: true,
+      withTypedArray: true,
+      withSparseArray: true,
+      withDate: true,
+    })
     fc.assert(
       fc.property(anything, (value) => {
         if (value === null || value instanceof Uint8Array || problemOf(value) !== 'taken') return
@@ -61,7 +68,11 @@ function asJson(value: unknown): unknown {
   if (Object.is(value, -0)) return 0
   if (Array.isArray(value)) return value.map(asJson)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined).map(([name, member]) => [name, asJson(member)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .map(([name, member]) => [name, asJson(member)]),
+  )
 }
 
 describe('the first value that JSON cannot carry is named by its JSON pointer', () => {
@@ -91,7 +102,13 @@ describe('the first value that JSON cannot carry is named by its JSON pointer', 
       },
     })
     expect(problemOf(throwing)).toBe('')
-    expect(problemOf({ toJSON: () => { throw new Error('no') } })).toBe('')
+    expect(
+      problemOf({
+        toJSON: () => {
+          throw new Error('no')
+        },
+      }),
+    ).toBe('')
     expect(problemOf(Object(1n))).toBe('')
   })
 })
@@ -108,7 +125,12 @@ describe('the serialize option', () => {
     ['a promise', () => Promise.resolve('x')],
     ['an object', () => ({})],
     ['half of an emoji', () => 'x\ud83d'],
-    ['an error', () => { throw new Error('no') }],
+    [
+      'an error',
+      () => {
+        throw new Error('no')
+      },
+    ],
   ])('may not return %s', (_, serialize) => {
     expect(problemOf({ a: 1 }, serialize as () => string)).toBe('')
   })

@@ -33,7 +33,14 @@ describe('an event', () => {
   })
 
   it('keeps everything that was given', () => {
-    const given = { key: null, type: 'order.placed', contentType: 'x/y', ordering: 'total', headers: { a: 'b' }, payload: null } as const
+    const given = {
+      key: null,
+      type: 'order.placed',
+      contentType: 'x/y',
+      ordering: 'total',
+      headers: { a: 'b' },
+      payload: null,
+    } as const
     expect(eventOf({ ...given, eventId: 'F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6', availableAt: new Date(1) })).toEqual({
       ...given,
       topic: 'orders',
@@ -45,13 +52,43 @@ describe('an event', () => {
   })
 
   it('takes members that are undefined for absent', () => {
-    const nothing = { type: undefined, headers: undefined, contentType: undefined, ordering: undefined, eventId: undefined, delayMs: undefined, availableAt: undefined }
+    const nothing = {
+      type: undefined,
+      headers: undefined,
+      contentType: undefined,
+      ordering: undefined,
+      eventId: undefined,
+      delayMs: undefined,
+      availableAt: undefined,
+    }
     expect(pathsOf(nothing)).toEqual([])
   })
 
   it('is refused with everything that is wrong, not only the first', () => {
-    const paths = pathsOf({ topic: '', key: 1, payload: 1n, type: '', contentType: '', ordering: 'fifo', eventId: 'x', delayMs: -1, headers: [], extra: 1 })
-    expect(paths).toEqual(['/extra', '/topic', '/key', '/type', '/contentType', '/ordering', '/eventId', '/delayMs', '/headers', '/payload'])
+    const paths = pathsOf({
+      topic: '',
+      key: 1,
+      payload: 1n,
+      type: '',
+      contentType: '',
+      ordering: 'fifo',
+      eventId: 'x',
+      delayMs: -1,
+      headers: [],
+      extra: 1,
+    })
+    expect(paths).toEqual([
+      '/extra',
+      '/topic',
+      '/key',
+      '/type',
+      '/contentType',
+      '/ordering',
+      '/eventId',
+      '/delayMs',
+      '/headers',
+      '/payload',
+    ])
   })
 
   it.each<[string, object, string[]]>([

@@ -1,0 +1,31 @@
+import { defineConfig } from 'vitest/config'
+import { closingLine } from './test/harness/src/closing-line.ts'
+
+const places = ['packages/*/test', 'test', 'examples']
+const named = (ending: string): string[] => places.map((place) => `${place}/**/*${ending}`)
+
+export default defineConfig({
+  // Workspace packages are run from their sources, so that tests need no build.
+  ssr: { resolve: { conditions: ['@inorder/source'] } },
+  test: {
+    reporters: ['default', closingLine()],
+    maxWorkers: 2,
+    // A test that passes on the second try is a broken test.
+    retry: 0,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 30_000,
+    projects: [
+      { extends: true, test: { name: 'unit', include: named('.unit.test.ts') } },
+      {
+        extends: true,
+        test: {
+          name: 'integration',
+          include: named('.test.ts'),
+          exclude: ['**/node_modules/**', ...named('.unit.test.ts')],
+          globalSetup: ['test/harness/src/global-setup.ts'],
+        },
+      },
+    ],
+  },
+})
