@@ -15,7 +15,6 @@ export { OutboxError, type OutboxErrorCode, type Problem } from './contract/erro
 
 // Writing
 export type { Enqueued } from './write/enqueue.ts'
-export type { Serialize } from './write/payload.ts'
 export type { EventInput } from './write/validate-event.ts'
 export type { MigrationResult } from './migrations/migrate.ts'
 
@@ -23,7 +22,7 @@ export type { MigrationResult } from './migrations/migrate.ts'
 export type { Relay, RelayCounts } from './relay/relay.ts'
 export type { RelayHealth } from './relay/relay-health.ts'
 export type { RelaySignal, SignalEvent } from './contract/signals.ts'
-export { type OutboxEvent, type Ordering, wireNames } from './contract/event.ts'
+export { type OutboxEvent, type Ordering, type Serialize, wireNames } from './contract/event.ts'
 export type {
   Failure,
   FailureKind,

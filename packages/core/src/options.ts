@@ -16,7 +16,7 @@ import type { Problem } from './contract/errors.ts'
 import type { Publisher } from './contract/publisher.ts'
 import type { RelaySignal, SignalEvent } from './contract/signals.ts'
 import type { SqlClient } from './contract/sql-client.ts'
-import type { Serialize } from './write/payload.ts'
+import type { Serialize } from './contract/event.ts'
 
 /** Options of an outbox. */
 export interface OutboxOptions<Tx, Db> {

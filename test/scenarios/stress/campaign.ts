@@ -120,10 +120,8 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
 }
 
 async function every(ms: number, until: AbortSignal, act: () => Promise<void>): Promise<void> {
-  while (!until.aborted) {
-    await delay(ms, undefined, { signal: until }).catch(() => undefined)
-    if (!until.aborted) await act()
-  }
+  const waited = (): Promise<boolean> => delay(ms, true, { signal: until }).catch(() => false)
+  while (await waited()) await act()
 }
 
 async function requeueHeld(pool: pg.Pool): Promise<number> {

@@ -91,7 +91,10 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
 
 async function session(tx: PgClient): Promise<SqlSession> {
   if (typeof tx !== 'object' || (tx as unknown) === null || typeof (tx as Partial<PgClient>).query !== 'function') {
-    throw new OutboxError('NOT_A_TRANSACTION', 'enqueue needs the pg client that ran BEGIN as its first argument; it got something without a query method.')
+    throw new OutboxError(
+      'NOT_A_TRANSACTION',
+      'enqueue needs the pg client that ran BEGIN as its first argument; it got something without a query method.',
+    )
   }
   if (isPool(tx)) {
     throw new OutboxError(
@@ -132,7 +135,10 @@ async function transactionState(client: PgClient): Promise<TransactionState> {
 
 function refuseFailed(state: TransactionState): void {
   if (state !== 'failed') return
-  throw new OutboxError('NOT_IN_TRANSACTION', 'The transaction has already failed, so the event could only be rolled back with it. Run ROLLBACK and start again.')
+  throw new OutboxError(
+    'NOT_IN_TRANSACTION',
+    'The transaction has already failed, so the event could only be rolled back with it. Run ROLLBACK and start again.',
+  )
 }
 
 interface Bounds {
@@ -148,14 +154,23 @@ const nested: Bounds = {
   rollback: ['rollback to savepoint inorder_work', 'release savepoint inorder_work'],
 }
 
-async function inTransaction<T>(client: PgClient, work: (tx: PgClient) => Promise<T>, { begin, commit, rollback }: Bounds): Promise<T> {
+async function inTransaction<T>(
+  client: PgClient,
+  work: (tx: PgClient) => Promise<T>,
+  { begin, commit, rollback }: Bounds,
+): Promise<T> {
   await runOn(client, { text: begin, values: [] })
   try {
     const result = await work(client)
     // COMMIT of a transaction that failed inside answers ROLLBACK without an error: nothing was committed.
-    const failed = client.getTransactionStatus?.() === 'E' || (await query(client, { text: commit, values: [] })).command === 'ROLLBACK'
+    const failed =
+      client.getTransactionStatus?.() === 'E' ||
+      (await query(client, { text: commit, values: [] })).command === 'ROLLBACK'
     if (failed) {
-      throw new OutboxError('NOT_IN_TRANSACTION', 'A statement of the transaction failed and its error was swallowed, so nothing can be committed. Let the error of that statement reach the caller.')
+      throw new OutboxError(
+        'NOT_IN_TRANSACTION',
+        'A statement of the transaction failed and its error was swallowed, so nothing can be committed. Let the error of that statement reach the caller.',
+      )
     }
     return result
   } catch (error) {
@@ -194,7 +209,13 @@ function connection(client: PgPoolClient): SqlConnection {
 }
 
 function query(client: PgClient, { name, text, values }: Statement): Promise<PgResult> {
-  return client.query({ ...(name === undefined ? {} : { name }), text, values: [...values], rowMode: 'array', types: asText })
+  return client.query({
+    ...(name === undefined ? {} : { name }),
+    text,
+    values: [...values],
+    rowMode: 'array',
+    types: asText,
+  })
 }
 
 async function runOn(client: PgClient, statement: Statement): Promise<RowSet> {
@@ -218,7 +239,9 @@ function same(text: string): string {
 /** A role may have `bytea_output = 'escape'`; no statement relies on a setting of the session. */
 function bytes(text: string): Uint8Array {
   if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex')
-  const unescaped = text.replace(/\\(\\|[0-7]{3})/g, (_, escape: string) => (escape === '\\' ? escape : String.fromCharCode(Number.parseInt(escape, 8))))
+  const unescaped = text.replace(/\\(\\|[0-7]{3})/g, (_, escape: string) =>
+    escape === '\\' ? escape : String.fromCharCode(Number.parseInt(escape, 8)),
+  )
   return Buffer.from(unescaped, 'latin1')
 }
 

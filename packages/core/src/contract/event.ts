@@ -26,6 +26,9 @@ export interface OutboxEvent {
   readonly createdAt: Date
 }
 
+/** Turns a payload that is neither bytes nor null into what is stored, instead of JSON. */
+export type Serialize = (payload: unknown) => string | Uint8Array
+
 /**
  * The names under which every adapter puts an event's identity on the wire, the same on each broker, so that a
  * consumer can move from one broker to another.

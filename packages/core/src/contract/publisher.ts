@@ -7,7 +7,10 @@ import type { OutboxEvent } from './event.ts'
 export interface Publisher {
   readonly name: string
   readonly capabilities: PublisherCapabilities
-  /** Resolves when `publish` may be called. Rejects when the broker cannot be reached or refuses the credentials. */
+  /**
+   * Resolves when `publish` may be called. Rejects when the broker cannot be reached or refuses the credentials. May be
+   * called again after `close`: that is how the relay replaces a publisher that hangs.
+   */
   connect(signal: AbortSignal): Promise<void>
   /** What can be down by itself: a topic, a queue, a stream. Pure, and cheap: it is called for every event. */
   destination(event: OutboxEvent): string

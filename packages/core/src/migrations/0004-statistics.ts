@@ -5,5 +5,8 @@ import type { Migration } from './migration.ts'
 export const statistics: Migration = {
   name: '0004-statistics',
   transactional: false,
-  statements: (names: Names) => [`vacuum (analyze) ${names.table('events')}`, `vacuum (analyze) ${names.table('slots')}`],
+  statements: (names: Names) => [
+    `vacuum (analyze) ${names.table('events')}`,
+    `vacuum (analyze) ${names.table('slots')}`,
+  ],
 }

@@ -57,10 +57,17 @@ async function runOutside(session: SqlSession, names: Names, step: Migration): P
  * Every step holds the same transaction-scoped lock, which a transaction pooler keeps intact. READ COMMITTED whatever the
  * default is: at a higher level the snapshot is older than the lock, and whoever waited would not see what is done.
  */
-async function inTransaction<T>(session: SqlSession, names: Names, work: (done: ReadonlySet<string>) => Promise<T>): Promise<T> {
+async function inTransaction<T>(
+  session: SqlSession,
+  names: Names,
+  work: (done: ReadonlySet<string>) => Promise<T>,
+): Promise<T> {
   await run(session, 'begin isolation level read committed')
   try {
-    await session.run({ text: 'select pg_advisory_xact_lock(hashtextextended($1, 7))', values: [`inorder:${names.schema}`] })
+    await session.run({
+      text: 'select pg_advisory_xact_lock(hashtextextended($1, 7))',
+      values: [`inorder:${names.schema}`],
+    })
     for (const text of foundationSql(names)) await run(session, text)
     const { rows } = await run(session, `select name from ${names.table('migrations')}`)
     const result = await work(new Set(rows.map(([name]) => String(name))))

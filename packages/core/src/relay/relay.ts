@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { OutboxError } from '../contract/errors.ts'
 import type { RelaySignal } from '../contract/signals.ts'
 import type { SqlConnector } from '../contract/sql-client.ts'
@@ -118,6 +119,8 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
     state = 'starting'
     halt = new AbortController()
     const stopped = halt.signal
+    // Everything that waits listens to it, and Node takes more than ten listeners for a leak.
+    setMaxListeners(0, stopped)
     const current = createEngine({
       client,
       names,

@@ -20,10 +20,10 @@ export interface EventRow {
 }
 
 /** Payloads up to this many bytes come with the row, larger ones are loaded under the byte budget afterwards. */
-export const inlinePayloadBytes = 4096
+const inlinePayloadBytes = 4096
 
 /** The columns of an `EventRow` in the order `readEventRow` expects them; `e` is the event. */
-export const eventRowColumns = `e.id, e.event_id, e.topic, e.key, e.type, e.content_type, e.headers, e.attempts, e.requeues,
+export const eventRowColumns: string = `e.id, e.event_id, e.topic, e.key, e.type, e.content_type, e.headers, e.attempts, e.requeues,
       (extract(epoch from e.created_at) * 1000)::float8, (extract(epoch from e.ready_at) * 1000)::float8, octet_length(e.payload),
       case when octet_length(e.payload) <= ${String(inlinePayloadBytes)} then e.payload end`
 

@@ -33,12 +33,19 @@ const maxStatementBytes = 32 * 1024 * 1024
  * @throws OutboxError EVENT_INVALID before any SQL; EVENT_ID_CONFLICT when an event id is taken by another event;
  *   SCHEMA_MISSING and SCHEMA_BEHIND when the outbox was not migrated.
  */
-export async function enqueueEvents(session: SqlSession, names: Names, inputs: readonly EventInput[], limits: EventLimits): Promise<Enqueued[]> {
+export async function enqueueEvents(
+  session: SqlSession,
+  names: Names,
+  inputs: readonly EventInput[],
+  limits: EventLimits,
+): Promise<Enqueued[]> {
   const events = checkAll(inputs, limits)
   if (events.length === 0) return []
   const inserted = new Map<string, string>()
   for (const part of partsOf(events)) {
-    const { rows } = await session.run(insertEventsStatement(names, part)).catch((cause: unknown) => explain(cause, names))
+    const { rows } = await session
+      .run(insertEventsStatement(names, part))
+      .catch((cause: unknown) => explain(cause, names))
     for (const [eventId, id] of readInserted(rows)) inserted.set(eventId, id)
   }
   if (inserted.size === events.length) {
@@ -95,21 +102,32 @@ async function withExisting(
   inserted: ReadonlyMap<string, string>,
 ): Promise<Enqueued[]> {
   const existing: ExistingEvent[] = []
-  for (const part of partsOf(events)) existing.push(...readExisting((await session.run(existingEventsStatement(names, part))).rows))
+  for (const part of partsOf(events))
+    existing.push(...readExisting((await session.run(existingEventsStatement(names, part))).rows))
   const conflicts = existing.filter(({ same }) => !same)
   if (conflicts.length > 0) {
     await session.run(withdrawEventsStatement(names, [...inserted.values()]))
     throw new OutboxError(
       'EVENT_ID_CONFLICT',
       `Nothing was enqueued: the event id ${conflicts.map(({ eventId }) => eventId).join(', ')} belongs to an event with another topic, key or payload. Use a new event id for a new event.`,
-      { problems: conflicts.map(({ eventId }) => ({ path: '/eventId', message: `${eventId} is taken`, index: events.findIndex((event) => event.eventId === eventId) })) },
+      {
+        problems: conflicts.map(({ eventId }) => ({
+          path: '/eventId',
+          message: `${eventId} is taken`,
+          index: events.findIndex((event) => event.eventId === eventId),
+        })),
+      },
     )
   }
   const ids = new Map(existing.map(({ id, eventId }) => [eventId, id]))
   const fresh = new Set(inserted.keys())
   return events.map(({ eventId }) => {
     const id = ids.get(eventId)
-    if (id === undefined) throw new OutboxError('EVENT_ID_CONFLICT', `The event with id ${eventId} was there when it was inserted and is gone now. Roll back and enqueue it again.`)
+    if (id === undefined)
+      throw new OutboxError(
+        'EVENT_ID_CONFLICT',
+        `The event with id ${eventId} was there when it was inserted and is gone now. Roll back and enqueue it again.`,
+      )
     // The first of several with one id in the same call is the one that was written.
     return { id, eventId, duplicate: !fresh.delete(eventId) }
   })

@@ -1,7 +1,5 @@
 import type { Problem } from '../contract/errors.ts'
-
-/** Turns a payload that is neither bytes nor null into what is stored, instead of JSON. */
-export type Serialize = (payload: unknown) => string | Uint8Array
+import type { Serialize } from '../contract/event.ts'
 
 export interface EncodedPayload {
   readonly bytes: Uint8Array | null
@@ -18,7 +16,10 @@ export function encodePayload(payload: unknown, serialize: Serialize | undefined
   if (payload === null) return { encoded: { bytes: null, contentType: 'application/json' } }
   if (payload instanceof Uint8Array) return { encoded: { bytes: payload, contentType: 'application/octet-stream' } }
   if (ArrayBuffer.isView(payload) || payload instanceof ArrayBuffer) {
-    return refused('', 'is a view or buffer other than Uint8Array; pass new Uint8Array(buffer) so that the bytes meant are certain')
+    return refused(
+      '',
+      'is a view or buffer other than Uint8Array; pass new Uint8Array(buffer) so that the bytes meant are certain',
+    )
   }
   const text = serialize === undefined ? toJson(payload) : serialized(payload, serialize)
   if ('problem' in text) return text
@@ -32,7 +33,9 @@ function serialized(payload: unknown, serialize: Serialize): Text {
     const result: unknown = serialize(payload)
     if (typeof result === 'string') {
       // As UTF-8 the half would silently become another character.
-      return result.isWellFormed() ? { bytes: Buffer.from(result) } : refused('', 'was turned into text with half of a surrogate pair by the serialize option')
+      return result.isWellFormed()
+        ? { bytes: Buffer.from(result) }
+        : refused('', 'was turned into text with half of a surrogate pair by the serialize option')
     }
     if (result instanceof Uint8Array) return { bytes: result }
     return refused('', 'was turned into neither text nor bytes by the serialize option')
@@ -49,7 +52,9 @@ function toJson(payload: unknown): Text {
   function check(this: object, name: string, value: unknown): unknown {
     const parent = paths.get(this)
     const path = parent === undefined ? '' : `${parent}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    const reason = invalidDate((this as Record<string, unknown>)[name]) ?? whyNotJson(value, parent === undefined || Array.isArray(this))
+    const reason =
+      invalidDate((this as Record<string, unknown>)[name]) ??
+      whyNotJson(value, parent === undefined || Array.isArray(this))
     if (reason !== undefined) problem ??= { path, message: reason }
     if (typeof value === 'object' && value !== null) paths.set(value, path)
     return problem === undefined ? value : null
@@ -83,14 +88,19 @@ function whyNotJson(value: unknown, undefinedMatters: boolean): string | undefin
 
 /** A date that is none says null of itself, so only the original shows it. */
 function invalidDate(original: unknown): string | undefined {
-  return original instanceof Date && Number.isNaN(original.getTime()) ? 'is an invalid Date, which JSON turns into null' : undefined
+  return original instanceof Date && Number.isNaN(original.getTime())
+    ? 'is an invalid Date, which JSON turns into null'
+    : undefined
 }
 
 /** Objects of which JSON keeps nothing: a Map, a promise that was not awaited, an error, bytes, and their like. */
 function whyLost(value: object): string | undefined {
-  if (value instanceof Map || value instanceof Set) return 'is a Map or Set, which JSON turns into {}; spread it into an object or an array'
-  if (value instanceof Error) return 'is an Error, of which JSON leaves out the message; pass what the consumer needs as an object'
-  if (ArrayBuffer.isView(value)) return 'is a view of bytes inside an object, which JSON turns into numbered members; pass it as base64 text or as an array'
+  if (value instanceof Map || value instanceof Set)
+    return 'is a Map or Set, which JSON turns into {}; spread it into an object or an array'
+  if (value instanceof Error)
+    return 'is an Error, of which JSON leaves out the message; pass what the consumer needs as an object'
+  if (ArrayBuffer.isView(value))
+    return 'is a view of bytes inside an object, which JSON turns into numbered members; pass it as base64 text or as an array'
   if (value instanceof Number) return whyNotJson(value.valueOf(), false)
   const tag = Object.prototype.toString.call(value).slice(8, -1)
   const usual = tag === 'Object' || Array.isArray(value) || value instanceof String || value instanceof Boolean

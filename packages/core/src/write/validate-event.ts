@@ -1,8 +1,8 @@
 import type { Problem } from '../contract/errors.ts'
-import type { Ordering } from '../contract/event.ts'
+import type { Ordering, Serialize } from '../contract/event.ts'
 import type { NewEvent } from '../storage/insert-events.ts'
 import { isUuid, newEventId } from './event-id.ts'
-import { encodePayload, type Serialize } from './payload.ts'
+import { encodePayload } from './payload.ts'
 
 /** What an application enqueues. */
 export interface EventInput {
@@ -38,7 +38,18 @@ export interface EventLimits {
 export type Checked = { readonly event: NewEvent } | { readonly problems: readonly Problem[] }
 
 const orderings: readonly string[] = ['key', 'total', 'none'] satisfies Ordering[]
-const known: ReadonlySet<string> = new Set(['topic', 'key', 'payload', 'type', 'headers', 'contentType', 'ordering', 'eventId', 'delayMs', 'availableAt'])
+const known: ReadonlySet<string> = new Set([
+  'topic',
+  'key',
+  'payload',
+  'type',
+  'headers',
+  'contentType',
+  'ordering',
+  'eventId',
+  'delayMs',
+  'availableAt',
+])
 /** What a PostgreSQL interval and a JavaScript date both hold without thought: 100 years. */
 const maxDelayMs = 100 * 365 * 24 * 3600 * 1000
 
@@ -48,7 +59,8 @@ export function checkEvent(input: EventInput, limits: EventLimits): Checked {
   const refuse = (path: string, message: string): void => {
     problems.push({ path, message })
   }
-  if (typeof input !== 'object' || (input as unknown) === null) return { problems: [{ path: '', message: 'must be an object' }] }
+  if (typeof input !== 'object' || (input as unknown) === null)
+    return { problems: [{ path: '', message: 'must be an object' }] }
   for (const name of Object.keys(input)) if (!known.has(name)) refuse(`/${name}`, 'is not a field of an event')
 
   const { topic, key, type, contentType, ordering, eventId, delayMs, availableAt } = input
@@ -57,19 +69,25 @@ export function checkEvent(input: EventInput, limits: EventLimits): Checked {
   else if (key !== null) checkText('/key', key, 0, 1024, refuse)
   if (type !== undefined) checkText('/type', type, 1, 255, refuse)
   if (contentType !== undefined) checkText('/contentType', contentType, 1, 255, refuse)
-  if (ordering !== undefined && !orderings.includes(ordering)) refuse('/ordering', `must be one of ${orderings.join(', ')}`)
+  if (ordering !== undefined && !orderings.includes(ordering))
+    refuse('/ordering', `must be one of ${orderings.join(', ')}`)
   if (eventId !== undefined && (typeof eventId !== 'string' || !isUuid(eventId))) refuse('/eventId', 'must be a UUID')
   if (delayMs !== undefined && !(typeof delayMs === 'number' && delayMs >= 0 && delayMs <= maxDelayMs)) {
     refuse('/delayMs', `must be a number of milliseconds from 0 to ${String(maxDelayMs)}`)
   }
-  if (availableAt !== undefined && !isUsualDate(availableAt)) refuse('/availableAt', 'must be a valid Date between the years 1970 and 9999')
-  if (delayMs !== undefined && availableAt !== undefined) refuse('/availableAt', 'cannot be given together with delayMs')
+  if (availableAt !== undefined && !isUsualDate(availableAt))
+    refuse('/availableAt', 'must be a valid Date between the years 1970 and 9999')
+  if (delayMs !== undefined && availableAt !== undefined)
+    refuse('/availableAt', 'cannot be given together with delayMs')
 
   const headers = checkHeaders(input.headers, refuse)
   const encoding = encodePayload(input.payload, limits.serialize)
   if ('problem' in encoding) refuse(`/payload${encoding.problem.path}`, encoding.problem.message)
   else if (encoding.encoded.bytes !== null && encoding.encoded.bytes.byteLength > limits.maxPayloadBytes) {
-    refuse('/payload', `has ${String(encoding.encoded.bytes.byteLength)} bytes, more than maxPayloadBytes (${String(limits.maxPayloadBytes)})`)
+    refuse(
+      '/payload',
+      `has ${String(encoding.encoded.bytes.byteLength)} bytes, more than maxPayloadBytes (${String(limits.maxPayloadBytes)})`,
+    )
   }
   if (problems.length > 0 || 'problem' in encoding) return { problems }
   return {
@@ -97,9 +115,11 @@ function checkText(path: string, text: unknown, minBytes: number, maxBytes: numb
   }
   // PostgreSQL cannot store NUL, and a lone surrogate would silently become another character: two keys could merge.
   if (text.includes('\0')) refuse(path, 'contains the character NUL, which PostgreSQL text cannot hold')
-  if (!text.isWellFormed()) refuse(path, 'contains half of a surrogate pair, probably text that was cut inside an emoji')
+  if (!text.isWellFormed())
+    refuse(path, 'contains half of a surrogate pair, probably text that was cut inside an emoji')
   const bytes = Buffer.byteLength(text)
-  if (bytes < minBytes || bytes > maxBytes) refuse(path, `has ${String(bytes)} bytes of UTF-8, it must have ${String(minBytes)} to ${String(maxBytes)}`)
+  if (bytes < minBytes || bytes > maxBytes)
+    refuse(path, `has ${String(bytes)} bytes of UTF-8, it must have ${String(minBytes)} to ${String(maxBytes)}`)
 }
 
 /** Header values are text on every broker: numbers, booleans and dates become their usual text, undefined is left out. */
@@ -114,7 +134,8 @@ function checkHeaders(headers: unknown, refuse: Refuse): Record<string, string> 
   for (const [name, value] of Object.entries(headers)) {
     const path = `/headers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
     if (value === undefined) continue
-    if (name.toLowerCase().startsWith('outbox-')) refuse(path, 'has the prefix outbox-, which names the identity of an event on the wire')
+    if (name.toLowerCase().startsWith('outbox-'))
+      refuse(path, 'has the prefix outbox-, which names the identity of an event on the wire')
     checkText(path, name, 1, 255, refuse)
     const text = headerText(value)
     if (text === undefined) refuse(path, 'must be a string, a finite number, a boolean or a date')
