@@ -93,7 +93,9 @@ export interface RelayOptions {
 }
 
 const mebibyte = 1024 * 1024
-const ms = (min: number): ReturnType<typeof numberOption> => numberOption({ min, integer: false })
+/** A timer holds no more, 24.8 days: with a longer time it would fire at once. */
+const longestMs = 2 ** 31 - 1
+const ms = (min: number): ReturnType<typeof numberOption> => numberOption({ min, max: longestMs, integer: false })
 
 const outboxTable: OptionTable = {
   client: required(objectOption('session', 'transaction', 'connect')),

@@ -11,6 +11,7 @@ import { createFinder, type Finder } from './finder.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 import { createOwnership, type Ownership } from './ownership.ts'
 import { createParking } from './parking.ts'
+import { createDeadlines, type Deadlines } from './pace.ts'
 import { publishRows, type RunContext } from './publish-run.ts'
 import { createPublisherLink, type PublisherLink } from './publisher-link.ts'
 import { registerRelay } from './register.ts'
@@ -28,8 +29,8 @@ export interface Engine {
   readonly lanes: Lanes
   readonly slots: SlotTable
   readonly breakers: Breakers
-  /** Publishes that are on their way. */
-  readonly running: ReadonlySet<AbortController>
+  /** Of the publishes that are on their way. */
+  readonly deadlines: Deadlines
   /** Resolves when no run is being published. */
   quiet(): Promise<void>
   readonly sessions: {
@@ -80,7 +81,7 @@ export function createEngine(options: EngineOptions): Engine {
   const sweeper = createSweeper(slots)
   const parking = createParking()
   const breakers = createBreakers({ minMs: settings.breakerMinMs, maxMs: settings.breakerMaxMs })
-  const running = new Set<AbortController>()
+  const deadlines = createDeadlines({ ms: settings.publishTimeoutMs, graceMs: settings.publishGraceMs })
   const quietWaiters = new Set<() => void>()
   let runs = 0
   const acknowledged = new Map<string, number>()
@@ -152,7 +153,7 @@ export function createEngine(options: EngineOptions): Engine {
   const runContext: RunContext = {
     publisher,
     limits: { ...settings, maxRun: Math.min(settings.maxRun, publisher.capabilities.maxRun) },
-    running,
+    deadlines,
     emit,
     async load(ids) {
       try {
@@ -208,7 +209,7 @@ export function createEngine(options: EngineOptions): Engine {
     lanes,
     slots,
     breakers,
-    running,
+    deadlines,
     quiet: () =>
       runs === 0
         ? Promise.resolve()

@@ -3,7 +3,7 @@ import type { Publisher } from '../contract/publisher.ts'
 import type { RelaySignal } from '../contract/signals.ts'
 import type { EventRow } from '../storage/event-row.ts'
 import { outside, type Outcome, readOutcome } from './outcome.ts'
-import { withDeadline } from './pace.ts'
+import { type Deadlines, late } from './pace.ts'
 import { toEvent, toSignalEvent } from './relay-event.ts'
 
 export interface RunLimits {
@@ -16,7 +16,7 @@ export interface RunLimits {
 export interface RunContext {
   readonly publisher: Publisher
   readonly limits: RunLimits
-  readonly running: Set<AbortController>
+  readonly deadlines: Deadlines
   readonly emit: (signal: RelaySignal) => void
   /** Reads payloads that did not come with their rows. */
   readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array>>
@@ -24,8 +24,6 @@ export interface RunContext {
   /** A destination acknowledged so many events. */
   readonly onAcknowledged: (destination: string, events: number) => void
 }
-
-const stuck = Symbol('stuck')
 
 /** What the caller of `publishRows` decides while it goes on. */
 export interface RunProgress {
@@ -151,15 +149,11 @@ async function publishChunk(
 
 async function callPublisher(
   events: readonly OutboxEvent[],
-  { publisher, limits, running, onStuck }: RunContext,
+  { publisher, limits, deadlines, onStuck }: RunContext,
 ): Promise<Outcome> {
   try {
-    const result = await withDeadline(
-      (signal) => publisher.publish(events, signal),
-      { ms: limits.publishTimeoutMs, graceMs: limits.publishGraceMs, late: stuck },
-      running,
-    )
-    if (result !== stuck) return readOutcome(result, events.length)
+    const result = await deadlines.run(async (signal) => publisher.publish(events, signal))
+    if (result !== late) return readOutcome(result, events.length)
     const cause = new Error(
       `no answer of ${publisher.name} within ${String(limits.publishTimeoutMs + limits.publishGraceMs)} ms`,
     )

@@ -1,6 +1,6 @@
 import type { Publisher } from '../contract/publisher.ts'
 import type { RelaySignal } from '../contract/signals.ts'
-import { pause, retryPauseMs, within } from './pace.ts'
+import { late, pause, retryPauseMs, within } from './pace.ts'
 
 /**
  * The life of a publisher.
@@ -28,8 +28,6 @@ export interface PublisherLinkOptions {
   readonly onStuck: () => void
 }
 
-const late = Symbol('late')
-
 export function createPublisherLink({
   publisher,
   timeoutMs,
@@ -49,7 +47,7 @@ export function createPublisherLink({
       }
       closing.signal.addEventListener('abort', abort, { once: true })
       try {
-        const answer = await within(publisher.connect(attempt.signal), timeoutMs, late)
+        const answer = await within(publisher.connect(attempt.signal), timeoutMs)
         if (answer !== late) {
           state = 'ready'
           cause = undefined
@@ -71,7 +69,7 @@ export function createPublisherLink({
 
   async function end(): Promise<boolean> {
     try {
-      return (await within(publisher.close(), timeoutMs, late)) !== late
+      return (await within(publisher.close(), timeoutMs)) !== late
     } catch (error) {
       emit({ kind: 'fault', what: 'close failed', cause: error })
       return true

@@ -154,7 +154,7 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
     const grace = new AbortController()
     const timer = setTimeout(() => {
       grace.abort()
-      for (const controller of current.running) controller.abort(new Error('the relay stops'))
+      current.deadlines.abortAll(new Error('the relay stops'))
     }, graceMs)
     try {
       // A publish ends by its own deadline; after the grace it is aborted and ends within the publisher's grace.

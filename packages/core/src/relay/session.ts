@@ -1,7 +1,7 @@
 import { OutboxError } from '../contract/errors.ts'
 import type { RowSet, SqlConnector, SqlConnection, Statement } from '../contract/sql-client.ts'
 import { sqlFault } from '../contract/sql-state.ts'
-import { within } from './pace.ts'
+import { late, within } from './pace.ts'
 
 /**
  * A session for one of the relay's uses: opened when it is needed, thrown away after any fault of the connection. Its
@@ -22,8 +22,6 @@ export interface SessionOptions {
   readonly timeoutMs: number
   readonly onConnect?: (connection: SqlConnection) => Promise<void>
 }
-
-const late = Symbol('late')
 
 export function createSession(client: SqlConnector, options: SessionOptions): Session {
   let current: SqlConnection | undefined
@@ -46,7 +44,7 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     if (isClosed()) throw new OutboxError('RELAY_STATE', 'This session is closed.')
     if (current !== undefined) return current
     const opening = client.connect()
-    const opened = await within(opening, options.timeoutMs, late)
+    const opened = await within(opening, options.timeoutMs)
     if (opened === late) {
       void opening.then((connection) => connection.close()).catch(() => undefined)
       throw new OutboxError(
@@ -73,7 +71,7 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     const connection = await connected()
     const { name, text, values } = statement
     const sent = connection.run(named && name !== undefined ? { name, text, values } : { text, values })
-    const answer = await within(sent, options.timeoutMs, late)
+    const answer = await within(sent, options.timeoutMs)
     if (answer === late) {
       sent.catch(() => undefined)
       throw new OutboxError(

@@ -56,7 +56,9 @@ describe.each<[string, (client: PgClient) => PgClient]>([
   it('leaves the transaction usable when the event is bad', async () => {
     await app.withClient(async (client) => {
       await client.query('begin')
-      await expect(app.outbox.enqueue(as(client), { ...event, topic: '' })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
+      await expect(app.outbox.enqueue(as(client), { ...event, topic: '' })).rejects.toMatchObject({
+        code: 'EVENT_INVALID',
+      })
       await client.query('select 1')
     })
   })
@@ -95,7 +97,7 @@ describe('enqueue is refused', () => {
   ])('with %s where no migration ran, naming the remedy and keeping the cause', async (code, schema, prepare) => {
     await app.pool.query(prepare)
     const other = createOutbox({ client: fromPg(app.pool), schema })
-    await expect(other.transaction(pool, (tx) => other.enqueue(tx, event))).rejects.toMatchObject({
+    await expect(other.transaction(app.pool, (tx) => other.enqueue(tx, event))).rejects.toMatchObject({
       code,
       message: expect.stringMatching(/outbox\.migrate\(\).*outbox\.migrationSql\(\)/) as string,
       cause: expect.objectContaining({ code: expect.stringMatching(/^(42P01|3F000|42703)$/) as string }) as unknown,

@@ -47,9 +47,7 @@ describe('outbox.transaction', () => {
       await expect(
         app.outbox.transaction(db, async (tx) => {
           await app.outbox.enqueue(tx, event)
-          await tx
-            .query(sql('select 1 / 0'))
-            .catch(() => undefined)
+          await tx.query(sql('select 1 / 0')).catch(() => undefined)
         }),
       ).rejects.toMatchObject({
         code: 'NOT_IN_TRANSACTION',
@@ -111,8 +109,12 @@ describe('outbox.transaction', () => {
       await app.withClient(async (client) => {
         await client.query('begin')
         await app.outbox.transaction(as(client), (tx) => app.outbox.enqueue(tx, event))
-        await expect(app.outbox.transaction(as(client), () => Promise.reject(new Error('inner')))).rejects.toThrow('inner')
-        await app.outbox.transaction(as(client), (tx) => app.outbox.transaction(tx, (inner) => app.outbox.enqueue(inner, event)))
+        await expect(app.outbox.transaction(as(client), () => Promise.reject(new Error('inner')))).rejects.toThrow(
+          'inner',
+        )
+        await app.outbox.transaction(as(client), (tx) =>
+          app.outbox.transaction(tx, (inner) => app.outbox.enqueue(inner, event)),
+        )
         expect(await app.count()).toBe(0)
         expect(client.getTransactionStatus()).toBe('T')
       })

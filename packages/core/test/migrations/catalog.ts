@@ -51,6 +51,7 @@ function statementsOf(script: string): string[] {
       statement = ''
     } else statement += token
   }
-  if (statement.replace(/--[^\n]*/g, '').trim() !== '') throw new Error(`the script ends inside a statement: ${statement}`)
+  if (statement.replace(/--[^\n]*/g, '').trim() !== '')
+    throw new Error(`the script ends inside a statement: ${statement}`)
   return statements
 }

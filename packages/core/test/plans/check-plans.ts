@@ -6,7 +6,7 @@ import type { Regime } from './regimes.ts'
 import { type HotStatement, hotStatements, type Situation, statementsFor } from './statements.ts'
 
 /** Tests that every hot statement keeps its plan in a regime, whatever the statistics say. */
-export function checkPlans(regime: Regime, url?: () => Promise<string>): void {
+export function checkPlans(regime: Regime, url: () => Promise<string | undefined> = () => Promise.resolve(undefined)): void {
   describe(regime.name, () => {
     let database: PlanDatabase
     let session: PlanSession
@@ -28,7 +28,7 @@ export function checkPlans(regime: Regime, url?: () => Promise<string>): void {
 
     describe('with the statistics and the plans of the empty table', () => {
       beforeAll(async () => {
-        database = await planDatabase(await url?.())
+        database = await planDatabase(await url())
         session = await database.session()
         situation = await regime.fill(database)
       })
@@ -46,7 +46,7 @@ export function checkPlans(regime: Regime, url?: () => Promise<string>): void {
 
     describe('with statistics from when nearly everything was scheduled', () => {
       beforeAll(async () => {
-        database = await planDatabase(await url?.())
+        database = await planDatabase(await url())
         await fill(database.outbox.pool, 5000, "'later'", {
           status: "'scheduled'",
           available_at: "now() + interval '1 day'",

@@ -6,7 +6,7 @@ export type Planning = 'unnamed' | 'generic'
 
 /** What EXPLAIN said about one execution. */
 export interface Plan {
-  /** The indexes that `events` was read through, by the alias it has in the statement. */
+  /** The indexes that `events` was read through, by the alias that the statement gives it. */
   readonly indexes: Readonly<Record<string, readonly string[]>>
   /** Aliases of `events` that were read without an index. */
   readonly sequential: readonly string[]
@@ -32,9 +32,12 @@ interface PlanNode {
 export interface PlanSession {
   readonly client: pg.PoolClient
   prepare(name: string, statement: Statement): Promise<void>
-  /** Executes the statement, and takes back what it did. */
-  explain(name: string, statement: Statement, planning: Planning): Promise<Plan>
+  /** Executes the statement in a transaction that begins with `before`, and takes everything back. */
+  explain(name: string, statement: Statement, planning: Planning, before?: string): Promise<Plan>
 }
+
+/** A few ids may be looked up one by one or as a bitmap. Any other bitmap reads all that an index has. */
+const primaryKey = 'events_pkey'
 
 const options = '(analyze, buffers, format json)'
 
@@ -49,9 +52,10 @@ export async function planSession(client: pg.PoolClient): Promise<PlanSession> {
       await client.query(`execute ${name}${argumentList(values)}`)
       await client.query('rollback')
     },
-    async explain(name, { text, values }, planning) {
+    async explain(name, { text, values }, planning, before = '') {
       await client.query('begin')
       try {
+        await client.query(before)
         const { rows } =
           planning === 'generic'
             ? await client.query<ExplainRow>(`explain ${options} execute ${name}${argumentList(values)}`)
@@ -74,11 +78,14 @@ function readPlan(rows: readonly ExplainRow[]): Plan {
   const indexes: Record<string, string[]> = {}
   const sequential: string[] = []
   const visit = (node: PlanNode, above: string | undefined): void => {
-    const alias = node['Relation Name'] === 'events' ? (node.Alias ?? 'events') : above
+    const isEvents = node['Relation Name'] === 'events'
+    // EXPLAIN numbers an alias that occurs several times: e, e_1, e_2.
+    const alias = isEvents ? (node.Alias ?? 'events').replace(/_\d+$/, '') : above
     const index = node['Index Name']
-    if (node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'events') sequential.push(node.Alias ?? 'events')
+    if (isEvents && node['Node Type'] === 'Seq Scan') sequential.push(alias ?? 'events')
     // The index below a bitmap scan names no table, so it belongs to the node above it.
-    if (index !== undefined && alias !== undefined) (indexes[alias] ??= []).push(index)
+    const bitmap = node['Node Type'] === 'Bitmap Index Scan' && index !== primaryKey
+    if (index !== undefined && alias !== undefined) (indexes[alias] ??= []).push(bitmap ? `a bitmap of ${index}` : index)
     for (const child of node.Plans ?? []) visit(child, node['Node Type'].startsWith('Bitmap') ? alias : undefined)
   }
   visit(root, undefined)

@@ -16,15 +16,17 @@ const slots = 256
 
 /** What holds in every regime unless it says otherwise: 100 heads arrive, and the backlog costs nothing. */
 const usual: Regime['expected'] = {
-  // Each head: its arrival, one scan of its lane, its row again; one probe for the next due time.
+  // Each head: its arrival, one scan of its lane, its row again. Two more scans: the arrivals, and the next due time.
   find: {
     indexes: { e: 'arrival', x: 'lane', events: 'waiting' },
     buffers: pages({ scans: 2 + heads, rows: 2 * heads }),
   },
   due: { indexes: { events: 'waiting', e: 'events_pkey' }, buffers: pages({ scans: 1 }) },
+  // Each head: one scan steps to its lane, another reads it.
   sweep: { indexes: { events: 'lane', e: 'lane', x: 'lane' }, buffers: pages({ scans: 2 * heads, rows: 2 * heads }) },
+  // Each id is looked up to lock its row and again to write it.
   settle: {
-    indexes: { e: 'events_pkey', e_1: 'events_pkey', e_2: 'events_pkey' },
+    indexes: { e: 'events_pkey' },
     buffers: pages({ scans: 2 * heads, written: heads }),
   },
   load: { indexes: { events: 'events_pkey' }, buffers: pages({ scans: heads, rows: heads }) },
@@ -83,6 +85,8 @@ export const uncommitted: Regime = {
     const other = await database.other()
     await other.query('begin')
     await fill(other, backlog, "'other-' || n")
+    // Only once a later transaction has ended is the open one in the list of a snapshot. A relay's own heartbeat does.
+    await database.outbox.pool.query('select pg_current_xact_id()')
     const situation = await addHeads(database)
     return { ...situation, continued: [], swept: slotOf(situation.heads[0]?.lane ?? '0') }
   },
@@ -101,7 +105,7 @@ export const pinned: Regime = {
     const pin = await database.other()
     await pin.query('begin isolation level repeatable read')
     await pin.query('select from outbox.settings')
-    await pool.query("update outbox.events set status = 'published', published_at = clock_timestamp()")
+    await pool.query("update outbox.events set status = 'published', published_at = clock_timestamp() where status = 'pending'")
     const situation = await addHeads(database)
     return { ...situation, continued: [], swept: slotOf(situation.heads[0]?.lane ?? '0') }
   },

@@ -46,7 +46,7 @@ describe('the text of a failure', () => {
     ['a number', 42, '42'],
     ['nothing', undefined, 'unknown error'],
     ['null', null, 'unknown error'],
-    ['a symbol', Symbol('x'), 'Symbol(x)'],
+    ['a symbol', Symbol('x'), 'unknown error'],
     ['a BigInt', 12n, 'an error that cannot be shown'],
     [
       'a hostile object',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPace, pause, retryPauseMs, withDeadline, within } from '../../src/relay/pace.ts'
+import { createDeadlines, createPace, late, pause, retryPauseMs, within } from '../../src/relay/pace.ts'
 
 const never = new Promise<never>(() => undefined)
 const hourMs = 3_600_000
@@ -14,13 +14,7 @@ describe('the wait of a loop that polls', () => {
     await waiting
     // A wake-up is used up by the wait it ended.
     const next = pace.wait(Infinity)
-    expect(
-      await within(
-        next.then(() => 'over'),
-        1,
-        'still waiting',
-      ),
-    ).toBe('still waiting')
+    expect(await within(next, 1)).toBe(late)
     pace.wake()
     await next
   })
@@ -42,8 +36,8 @@ describe('a pause', () => {
 
   it('longer than a timer can be does not end at once', async () => {
     const controller = new AbortController()
-    const pausing = pause(2 ** 40, controller.signal).then(() => 'over')
-    expect(await within(pausing, 5, 'still pausing')).toBe('still pausing')
+    const pausing = pause(2 ** 40, controller.signal)
+    expect(await within(pausing, 5)).toBe(late)
     controller.abort()
     await pausing
   })
@@ -55,44 +49,39 @@ describe('a pause', () => {
 
 describe('work with a limit', () => {
   it('gives its value or its error, or says that it is late', async () => {
-    expect(await within(Promise.resolve('value'), hourMs, 'late')).toBe('value')
-    await expect(within(Promise.reject(new Error('no')), hourMs, 'late')).rejects.toThrow('no')
-    expect(await within(never, 1, 'late')).toBe('late')
+    expect(await within(Promise.resolve('value'), hourMs)).toBe('value')
+    await expect(within(Promise.reject(new Error('no')), hourMs)).rejects.toThrow('no')
+    expect(await within(never, 1)).toBe(late)
   })
 })
 
 describe('a publish with a deadline', () => {
-  const limits = { ms: 1, graceMs: 1, late: 'late' } as const
+  /** Ends when it is told to, and answers with the reason. */
+  const obedient = (signal: AbortSignal): Promise<{ reason: unknown }> =>
+    new Promise((resolve) => signal.addEventListener('abort', () => resolve({ reason: signal.reason })))
 
   it('is told to end at its deadline, and what it answers then counts', async () => {
-    const running = new Set<AbortController>()
-    const work = (signal: AbortSignal): Promise<unknown> =>
-      new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)))
-    const answer = await withDeadline(work, { ...limits, graceMs: hourMs }, running)
-    expect(answer).toMatchObject({ message: 'no answer within 1 ms' })
-    expect(running.size).toBe(0)
+    const answer = await createDeadlines({ ms: 1, graceMs: hourMs }).run(obedient)
+    expect(answer).toMatchObject({ reason: { message: 'no answer within 1 ms' } })
   })
 
   it('is given up when it does not end within the grace', async () => {
-    const running = new Set<AbortController>()
-    expect(await withDeadline(() => never, limits, running)).toBe('late')
-    expect(running.size).toBe(0)
+    expect(await createDeadlines({ ms: 1, graceMs: 1 }).run(() => never)).toBe(late)
   })
 
-  it('can be told to end earlier, by whoever stops the relay', async () => {
-    const running = new Set<AbortController>()
-    const answer = withDeadline(() => never, { ms: hourMs, graceMs: 1, late: 'late' }, running)
-    expect(running.size).toBe(1)
-    for (const controller of running) controller.abort()
-    expect(await answer).toBe('late')
+  it('can be told to end earlier, with every other, by whoever stops the relay', async () => {
+    const deadlines = createDeadlines({ ms: hourMs, graceMs: 1 })
+    const reason = new Error('the relay stops')
+    const working = [deadlines.run(obedient), deadlines.run(obedient), deadlines.run(() => never)]
+    deadlines.abortAll(reason)
+    expect(await Promise.all(working)).toEqual([{ reason }, { reason }, late])
+    // What begins afterwards has its own time.
+    expect(await deadlines.run((signal) => Promise.resolve({ aborted: signal.aborted }))).toEqual({ aborted: false })
   })
 
-  it('leaves nothing behind, whether it answers or throws', async () => {
-    const running = new Set<AbortController>()
-    expect(await withDeadline(() => Promise.resolve('value'), { ...limits, ms: hourMs }, running)).toBe('value')
-    await expect(
-      withDeadline(() => Promise.reject(new Error('no')), { ...limits, ms: hourMs }, running),
-    ).rejects.toThrow('no')
-    expect(running.size).toBe(0)
+  it('gives its answer or its error when it ends in time', async () => {
+    const deadlines = createDeadlines({ ms: hourMs, graceMs: hourMs })
+    expect(await deadlines.run(() => Promise.resolve({ acknowledged: 1 }))).toEqual({ acknowledged: 1 })
+    await expect(deadlines.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 })
