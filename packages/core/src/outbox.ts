@@ -14,8 +14,8 @@ export interface Outbox<Tx, Db> extends AsyncDisposable {
   /** The same as text, for your own migration tool. */
   migrationSql(): string
   /**
-   * Writes events in the caller's transaction, with one statement for any number of them. They exist if and only if
-   * that transaction commits.
+   * Writes events in the caller's transaction, any number with one statement (for each 32 MiB of payloads). They exist
+   * if and only if that transaction commits.
    *
    * @throws OutboxError NOT_A_TRANSACTION or NOT_IN_TRANSACTION when there is no transaction to join; EVENT_INVALID with
    *   one problem per field, before any SQL, so that the transaction is still usable; EVENT_ID_CONFLICT.

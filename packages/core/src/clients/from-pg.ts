@@ -37,20 +37,16 @@ export interface PgResult {
   readonly rowCount: number | null
 }
 
-/** How many sessions a relay keeps at most: find, settle, ownership, and large payloads. */
-const sessionsOfARelay = 4
-
 /**
  * Uses the `pg` library: a pool for the relay, and the client that ran BEGIN for `enqueue`.
  *
- * A relay takes up to four clients out of the pool and keeps them, so give it a pool of its own, or one that has four
+ * A relay takes up to five clients out of the pool and keeps them, so give it a pool of its own, or one that has five
  * to spare.
- *
- * @throws OutboxError OPTIONS_INVALID when the pool is too small for a relay; thrown when a relay connects.
  */
 export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
   return {
     name: 'pg',
+    ...(pool.options.max === undefined ? {} : { maxSessions: pool.options.max }),
     session,
     async transaction(db, work) {
       if (!isPool(db)) {
@@ -77,13 +73,6 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
       }
     },
     async connect() {
-      const { max } = pool.options
-      if (max !== undefined && max < sessionsOfARelay) {
-        throw new OutboxError(
-          'OPTIONS_INVALID',
-          `A relay keeps up to ${String(sessionsOfARelay)} connections of the pool, but its max is ${String(max)}. Give the relay a pool with a larger max.`,
-        )
-      }
       return connection(await pool.connect())
     },
   }

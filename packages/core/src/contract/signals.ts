@@ -32,10 +32,10 @@ export type RelaySignal =
   /** An event has failed for good, or is held; the same goes to `onFailed`. */
   | { readonly kind: 'failed'; readonly event: SignalEvent; readonly held: boolean; readonly cause: unknown }
   | { readonly kind: 'breaker'; readonly destination: string; readonly open: boolean; readonly cause: unknown }
-  /** The database could not be used for one of the relay's three jobs; it is tried again. */
+  /** The database could not be used for one of the relay's needs, or can be again; it is tried for ever. */
   | {
       readonly kind: 'database'
-      readonly use: 'find' | 'settle' | 'ownership'
+      readonly use: 'find' | 'load' | 'settle' | 'ownership'
       readonly ok: boolean
       readonly cause: unknown
     }

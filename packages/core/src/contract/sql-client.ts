@@ -30,6 +30,8 @@ export interface SqlConnection extends SqlSession {
 
 /** Opens sessions that the library owns. */
 export interface SqlConnector {
+  /** How many sessions there can be at once, where that is limited. */
+  readonly maxSessions?: number
   connect(): Promise<SqlConnection>
 }
 

@@ -28,7 +28,7 @@ export const tables: Migration = {
   type text collate "C" check (octet_length(type) <= 255),
   payload bytea check (octet_length(payload) <= 67108864),
   content_type text not null default 'application/json' check (octet_length(content_type) between 1 and 255),
-  headers jsonb not null default '{}' check (jsonb_typeof(headers) = 'object'),
+  headers jsonb not null default '{}' check (jsonb_typeof(headers) = 'object' and not jsonb_path_exists(headers, '$.* ? (@.type() <> "string")')),
   status text collate "C" not null default 'pending' check (status in ('scheduled', 'pending', 'held', 'published', 'failed')),
   attempts integer not null default 0,
   requeues integer not null default 0,

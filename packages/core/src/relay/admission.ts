@@ -1,9 +1,8 @@
 import { slotOf } from '../contract/lane.ts'
 import type { Publisher } from '../contract/publisher.ts'
-import type { EventRow } from '../storage/event-row.ts'
 import type { LaneRows } from '../storage/find.ts'
 import { type Breakers, wholePublisher } from './breaker.ts'
-import type { Lane, Lanes } from './lanes.ts'
+import { type Lane, type Lanes, newLane } from './lanes.ts'
 import type { Parking } from './parking.ts'
 import { destinationOf } from './publish-run.ts'
 import { toEvent } from './relay-event.ts'
@@ -48,18 +47,21 @@ export function createAdmission(context: AdmissionContext): Admission {
       parking.park(destination, slot)
       return
     }
-    const bytes = rows.reduce((sum, { size }) => sum + (size ?? 0), 0)
-    if (!lanes.room(bytes)) {
+    const fitting = lanes.fitting(rows)
+    if (fitting.length === 0) {
       // What was going on already waits in memory behind the newcomers; a newcomer is swept for later.
       if (before === undefined) sweeper.mark(slot)
       else lanes.add(waitingLane(before, first))
       return
     }
-    if (!lanes.roomFor(destination) || breakers.admit(destination, id, performance.now()) === 'wait') {
+    // Lanes that were passed over for want of room come first: one that went on until now waits with them.
+    const contested = before !== undefined && parking.isWaiting(destination)
+    const share = contested ? 0 : lanes.roomFor(destination)
+    if (share === 0 || breakers.admit(destination, id, performance.now()) === 'wait') {
       parking.park(destination, slot)
       return
     }
-    const lane = newLane(id, slot, epoch, destination, rows, bytes, before)
+    const lane = newLane({ id, slot, epoch, destination, rows: fitting.slice(0, share), before })
     lanes.add(lane)
     context.start(lane)
   }
@@ -72,39 +74,6 @@ export function createAdmission(context: AdmissionContext): Admission {
         if (known !== undefined) offerOne(lane, known)
       }
     },
-  }
-}
-
-function newLane(
-  id: string,
-  slot: number,
-  epoch: string,
-  destination: string,
-  rows: readonly EventRow[],
-  bytes: number,
-  before: Lane | undefined,
-): Lane {
-  const [head] = rows
-  const remembered = before?.unknown
-  return {
-    id,
-    slot,
-    epoch,
-    destination,
-    events: rows.length,
-    bytes,
-    rows,
-    written: 0,
-    unsettled: 0,
-    ended: false,
-    owned: true,
-    state: 'running',
-    next: '0',
-    low: null,
-    met: false,
-    pauseUntil: 0,
-    weight: 0,
-    unknown: remembered !== undefined && remembered.eventId === head?.eventId ? remembered : undefined,
   }
 }
 

@@ -84,7 +84,11 @@ export function createCompletion(context: CompletionContext): Completion {
 
   return {
     progress(lane, acknowledged) {
-      settle(lane, acknowledgedEntries(lane.rows, lane.written, acknowledged), () => undefined)
+      const rows = lane.rows.slice(lane.written, acknowledged)
+      const bytes = rows.reduce((sum, { size }) => sum + (size ?? 0), 0)
+      settle(lane, acknowledgedEntries(lane.rows, lane.written, acknowledged), () => {
+        lanes.progressed(lane, rows.length, bytes)
+      })
       lane.written = acknowledged
     },
     end(lane, outcome) {

@@ -40,7 +40,7 @@ export interface Engine {
     readonly load: Session
   }
   /** Whether lanes were passed over because a destination takes nothing, or enough is in flight to it. */
-  parked(): boolean
+  readonly parked: () => boolean
   /** When to look at destinations whose breaker is open again, in ms from now. */
   probe(): number
 }
@@ -77,7 +77,7 @@ export function createEngine(options: EngineOptions): Engine {
     load: createSession(client, { timeoutMs }),
   }
   const lanes = createLanes(settings)
-  const slots = createSlotTable()
+  const slots = createSlotTable({ drainMs: settings.leaseMs })
   const sweeper = createSweeper(slots)
   const parking = createParking()
   const breakers = createBreakers({ minMs: settings.breakerMinMs, maxMs: settings.breakerMaxMs })
@@ -85,6 +85,7 @@ export function createEngine(options: EngineOptions): Engine {
   const quietWaiters = new Set<() => void>()
   let runs = 0
   const acknowledged = new Map<string, number>()
+  let loadFailed = false
   const loadSql = loadPayloadsStatement(names)
 
   const ownership = createOwnership({
@@ -157,11 +158,14 @@ export function createEngine(options: EngineOptions): Engine {
     emit,
     async load(ids) {
       try {
-        return readPayloads((await sessions.load.run(loadSql(ids))).rows)
-      } catch (error) {
-        // Nothing was published: the lane is simply read again.
-        emit({ kind: 'database', use: 'find', ok: false, cause: error })
-        return new Map()
+        const payloads = readPayloads((await sessions.load.run(loadSql(ids))).rows)
+        if (loadFailed) emit({ kind: 'database', use: 'load', ok: true, cause: undefined })
+        loadFailed = false
+        return payloads
+      } catch (cause) {
+        if (!loadFailed) emit({ kind: 'database', use: 'load', ok: false, cause })
+        loadFailed = true
+        return undefined
       }
     },
     onStuck: (cause) => {

@@ -1,5 +1,5 @@
 import type { RelaySignal } from '../contract/signals.ts'
-import { dueStatement, maxDue } from '../storage/due.ts'
+import { dueStatement } from '../storage/due.ts'
 import { findStatement, type Found, maxArrivals, readFound, type Snapshot } from '../storage/find.ts'
 import { maxRowsOfALane } from '../storage/lane-run.ts'
 import type { Names } from '../storage/names.ts'
@@ -48,8 +48,8 @@ const maxSweepLanes = 500
 const maxContinuing = 1000
 /** Runs of one lane in one answer: with one, a single hot key spends most of its time in finds of 100 rows. */
 const runsAhead = 10
-/** When rows are due but locked by someone else, `due` is not repeated in a tight loop. */
-const dueRetryMs = 20
+/** What is due but locked by someone else is tried again only so often. */
+const dueRetryMs = 200
 
 export function createFinder(options: FinderOptions): Finder {
   const { session, names, topics, lanes, slots, sweeper, admission, emit } = options
@@ -61,6 +61,7 @@ export function createFinder(options: FinderOptions): Finder {
   let known: { snapshot: Snapshot; started: string; generation: number } | undefined
   let sweepAll = false
   let dueAt = Infinity
+  let dueNotBefore = 0
   let backgroundAt = 0
 
   /**
@@ -138,7 +139,7 @@ export function createFinder(options: FinderOptions): Finder {
       sweepAll = false
       sweeper.markAll()
     }
-    dueAt = found.nextDueMs === null ? Infinity : performance.now() + Math.max(found.nextDueMs, 0)
+    dueAt = found.nextDueMs === null ? Infinity : Math.max(performance.now() + found.nextDueMs, dueNotBefore)
     admission.offer(found.lanes, before)
   }
 
@@ -161,14 +162,9 @@ export function createFinder(options: FinderOptions): Finder {
     return Math.max(1, Math.min(maxRows, options.maxInFlight - lanes.events))
   }
 
-  /** With too little room an answer would mostly be passed over; arrivals lose nothing by waiting for the next find. */
-  function crowded(): boolean {
-    return lanes.events > 0 && options.maxInFlight - lanes.events < Math.min(maxRows, options.maxInFlight / 2)
-  }
-
   return {
     async step() {
-      if (crowded()) return { worked: false, waitMs: Infinity, idle: false }
+      if (lanes.crowded()) return { worked: false, waitMs: Infinity, idle: false }
       try {
         return await round()
       } catch (error) {
@@ -180,20 +176,22 @@ export function createFinder(options: FinderOptions): Finder {
   }
 
   async function round(): Promise<StepResult> {
+    // Only here, with no answer on its way: one that is older than the drain could bring rows of a lane that was freed.
+    slots.keepStuck(performance.now())
     if (known === undefined || session.generation !== known.generation) await startAfresh()
     let promoted = 0
     if (performance.now() >= dueAt) {
       promoted = (await session.run(dueSql())).affected
-      dueAt = promoted === maxDue ? 0 : performance.now() + dueRetryMs
+      dueNotBefore = promoted > 0 ? 0 : performance.now() + dueRetryMs
     }
     const result = await find()
     if (result === undefined) return { worked: true, waitMs: 0, idle: false }
     apply(result.found, result.before)
 
     let swept = 0
-    const slice = crowded() ? undefined : sweeper.next()
+    const slice = lanes.crowded() ? undefined : sweeper.next()
     if (slice !== undefined) swept = (await sweep(slice)) + 1
-    else if (performance.now() >= backgroundAt && !crowded()) {
+    else if (performance.now() >= backgroundAt && !lanes.crowded()) {
       backgroundAt = performance.now() + options.sweepIntervalMs
       const round = sweeper.background()
       if (round !== undefined) await sweep(round)

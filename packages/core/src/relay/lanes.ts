@@ -17,8 +17,8 @@ export interface Lane {
   readonly slot: number
   readonly epoch: string
   readonly destination: string
-  readonly events: number
-  readonly bytes: number
+  events: number
+  bytes: number
   state: 'running' | 'settled'
   /** First id that the run did not settle. */
   next: string
@@ -41,11 +41,46 @@ export interface Lane {
   owned: boolean
 }
 
+/** A lane whose run is about to start. What it remembers of an uncounted try is kept while its head is the same. */
+export function newLane(
+  made: Pick<Lane, 'id' | 'slot' | 'epoch' | 'destination' | 'rows'> & { readonly before: Lane | undefined },
+): Lane {
+  const { id, slot, epoch, destination, rows, before } = made
+  const remembered = before?.unknown
+  return {
+    id,
+    slot,
+    epoch,
+    destination,
+    rows,
+    events: rows.length,
+    bytes: rows.reduce((sum, { size }) => sum + (size ?? 0), 0),
+    written: 0,
+    unsettled: 0,
+    ended: false,
+    owned: true,
+    state: 'running',
+    next: '0',
+    low: null,
+    met: false,
+    pauseUntil: 0,
+    weight: 0,
+    unknown: remembered !== undefined && remembered.eventId === rows[0]?.eventId ? remembered : undefined,
+  }
+}
+
 export interface LaneLimits {
   readonly maxInFlight: number
   readonly maxInFlightBytes: number
   readonly maxInFlightPerDestination: number
+  readonly maxRunBytes: number
 }
+
+/** What one lane may have in flight, so that a long or slow one leaves room: a part of all events, and a few runs. */
+/** From here on, what is found would mostly be passed over. */
+const nearlyAll = 0.9
+const partOfALane = 10
+const runsOfALane = 4
 
 export interface Continuing {
   readonly lane: Lane
@@ -62,6 +97,8 @@ export interface Lanes {
   remove(lane: Lane): void
   /** The outcomes of a lane are committed: its events count no more. */
   settled(lane: Lane): void
+  /** The first so many events of a lane are settled while its run goes on. */
+  progressed(lane: Lane, events: number, bytes: number): void
   /** A row of a lane in flight turned up. */
   met(lane: Lane, id: string | null): void
   /** Reads every lane in flight from its start, the next time. */
@@ -71,9 +108,12 @@ export interface Lanes {
   /** Settled lanes, whatever their pause. */
   resting(): Lane[]
   busy(): string[]
-  /** Whether one more run of so many bytes may start. The first run always may. */
-  room(bytes: number): boolean
-  roomFor(destination: string): boolean
+  /** Whether there is so little room that looking for more would be in vain. */
+  crowded(): boolean
+  /** The rows of a new run for which there is room: none, or at least one and a fair part of the budgets at most. */
+  fitting(rows: readonly EventRow[]): readonly EventRow[]
+  /** How many more events may be in flight to a destination. */
+  roomFor(destination: string): number
   /** Whether enough of a full destination's share is free again to make a sweep worth while. */
   mostlyFree(destination: string): boolean
   /** When the next pause ends, or null. */
@@ -129,6 +169,14 @@ export function createLanes(limits: LaneLimits): Lanes {
       weigh(lane, Math.sign(lane.pauseUntil))
       resting.add(lane)
     },
+    progressed(lane, settledEvents, settledBytes) {
+      if (all.get(lane.id) !== lane || lane.state === 'settled') return
+      count(lane, -1)
+      lane.events -= settledEvents
+      lane.bytes -= settledBytes
+      count(lane, 1)
+      weigh(lane, lane.events)
+    },
     met(lane, id) {
       lane.met = true
       if (id !== null) lane.low = lane.low === null ? id : smallerId(lane.low, id)
@@ -151,8 +199,25 @@ export function createLanes(limits: LaneLimits): Lanes {
       for (const lane of all.values()) if (lane.state === 'running' && lane.met) busy.push(lane.id)
       return busy
     },
-    room: (more) => events < limits.maxInFlight && (events === 0 || bytes + more <= limits.maxInFlightBytes),
-    roomFor: (destination) => (perDestination.get(destination) ?? 0) < limits.maxInFlightPerDestination,
+    crowded: () =>
+      events > 0 && (events >= limits.maxInFlight * nearlyAll || bytes >= limits.maxInFlightBytes * nearlyAll),
+    fitting(rows) {
+      const most = Math.min(
+        Math.max(1, Math.floor(limits.maxInFlightPerDestination / partOfALane)),
+        limits.maxInFlight - events,
+      )
+      const mostBytes = Math.min(limits.maxRunBytes * runsOfALane, limits.maxInFlightBytes - bytes)
+      let size = 0
+      let taken = 0
+      for (const row of rows.slice(0, Math.max(0, most))) {
+        size += row.size ?? 0
+        // One event always fits when nothing else is in flight, however large it is.
+        if (size > mostBytes && !(taken === 0 && (events === 0 || size <= limits.maxInFlightBytes - bytes))) break
+        taken += 1
+      }
+      return rows.slice(0, taken)
+    },
+    roomFor: (destination) => Math.max(0, limits.maxInFlightPerDestination - (perDestination.get(destination) ?? 0)),
     mostlyFree: (destination) => (perDestination.get(destination) ?? 0) * 2 <= limits.maxInFlightPerDestination,
     nextPauseEnd(now) {
       let next: number | null = null

@@ -4,6 +4,8 @@ export interface Outcome {
   readonly acknowledged: number
   /** Absent when everything was acknowledged, or when the relay itself stopped before the rest. */
   readonly failure?: Failure
+  /** How long the lane waits before it is read again, when nothing could be published for a reason of our own. */
+  readonly pauseMs?: number
   /** What the adapter did that the contract does not allow; it is reported as a fault of the adapter. */
   readonly fault?: string
 }
@@ -23,7 +25,8 @@ export function readOutcome(result: unknown, length: number): Outcome {
     return failure === undefined ? { acknowledged } : outside('acknowledged the whole run and reported a failure')
   if (failure === undefined)
     return outside(`acknowledged ${String(acknowledged)} of ${String(length)} events without a failure`)
-  if (typeof failure !== 'object' || !kinds.has(failure.kind)) return outside('reported a failure of no known kind')
+  if (typeof failure !== 'object' || (failure as unknown) === null || !kinds.has(failure.kind))
+    return outside('reported a failure of no known kind')
   return { acknowledged, failure }
 }
 

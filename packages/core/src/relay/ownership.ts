@@ -1,3 +1,4 @@
+import { slotCount } from '../contract/lane.ts'
 import type { RelaySignal } from '../contract/signals.ts'
 import type { Names } from '../storage/names.ts'
 import { deregisterStatement } from '../storage/register-relay.ts'
@@ -19,6 +20,11 @@ export interface Ownership {
   holds(): boolean
   /** Registers, takes the first slots and keeps renewing until `stopped` aborts. */
   start(): Promise<void>
+  /**
+   * True when everything that is due belongs to this relay or to one that is alive: it owns all slots, or it has been
+   * here for longer than the lease of one that died before, and no slot was free at the last heartbeat.
+   */
+  complete(): boolean
   /** A slot that is being given up has no lane in flight any more, or may have none. */
   drained(): void
   /** Gives everything back at once. */
@@ -55,6 +61,8 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   let deadline = 0
   let abandoned = false
   let joined = false
+  let joinedAt = 0
+  let free = 0
   let last: Promise<unknown> = Promise.resolve()
 
   /** A heartbeat and a release are several statements each; they take turns. */
@@ -91,11 +99,13 @@ export function createOwnership(options: OwnershipOptions): Ownership {
       slots.gain(taken)
       claimed = taken.length
     } else if (decision.giveUp > 0 && slots.draining === 0) {
-      slots.drain(decision.giveUp)
+      slots.drain(decision.giveUp, performance.now(), (slot) => !lanes.hasIn(slot))
     }
     if (gained + claimed > 0) options.onGained()
     if (gained + claimed + lost > 0) emit({ kind: 'slots', owned: slots.size, gained: gained + claimed, lost })
+    if (!joined) joinedAt = sent
     joined = true
+    free = answer.free - claimed
     await releaseDrained()
   }
 
@@ -135,6 +145,8 @@ export function createOwnership(options: OwnershipOptions): Ownership {
       await inTurn(() => beat(false))
       void loop()
     },
+    complete: () =>
+      joined && (slots.size === slotCount || (free === 0 && performance.now() > joinedAt + leaseMs + beatMs)),
     drained() {
       // A release that fails is tried again with the next heartbeat.
       if (!stopped.aborted) inTurn(releaseDrained).catch(() => undefined)

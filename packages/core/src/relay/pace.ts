@@ -5,7 +5,7 @@ import { setMaxListeners } from 'node:events'
  */
 
 /** Longest wait of one timer: a larger number of milliseconds overflows it and fires at once. */
-const longestTimerMs = 2 ** 31 - 1
+export const longestTimerMs: number = 2 ** 31 - 1
 
 export interface Pace {
   /** Waits until `wake`, at most `atMost` ms and at most until the pace's own interval is over. */

@@ -9,6 +9,7 @@ export interface Parking {
   /** Takes one slot that waits for a destination, another one each time: for a probe. */
   takeOne(destination: string): number | undefined
   destinations(): string[]
+  isWaiting(destination: string): boolean
   forget(slot: number): void
 }
 
@@ -36,6 +37,7 @@ export function createParking(): Parking {
       return undefined
     },
     destinations: () => [...waiting.keys()],
+    isWaiting: (destination) => waiting.has(destination),
     forget(slot) {
       for (const [destination, slots] of waiting) {
         slots.delete(slot)

@@ -18,8 +18,8 @@ export interface RunContext {
   readonly limits: RunLimits
   readonly deadlines: Deadlines
   readonly emit: (signal: RelaySignal) => void
-  /** Reads payloads that did not come with their rows. */
-  readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array>>
+  /** Reads payloads that did not come with their rows; undefined when the database cannot be asked. */
+  readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array> | undefined>
   readonly onStuck: (cause: unknown) => void
   /** A destination acknowledged so many events. */
   readonly onAcknowledged: (destination: string, events: number) => void
@@ -56,11 +56,14 @@ export async function publishRows(
   return { acknowledged: done }
 }
 
+/** How long a lane waits whose payloads could not be loaded. */
+const loadRetryMs = 1000
+
 interface Chunk {
   readonly events: readonly OutboxEvent[]
   readonly destination: string
   /** What becomes of the first row when there is nothing to publish. */
-  readonly rest?: Pick<Outcome, 'failure'>
+  readonly rest?: Pick<Outcome, 'failure' | 'pauseMs'>
 }
 
 /** The next events to hand over in one call: one destination, within count and bytes, ending before an impossible one. */
@@ -70,6 +73,7 @@ async function nextChunk(rows: readonly EventRow[], from: number, context: RunCo
   const missing = wanted.filter(({ payload, size }) => payload === null && size !== null)
   const payloads =
     missing.length === 0 ? new Map<string, Uint8Array>() : await context.load(missing.map(({ id }) => id))
+  if (payloads === undefined) return { events: [], destination: '', rest: { pauseMs: loadRetryMs } }
   const events: OutboxEvent[] = []
   let destination = ''
   for (const row of wanted) {

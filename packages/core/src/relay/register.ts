@@ -27,7 +27,8 @@ export async function registerRelay(
   { names, group, topics, leaseMs }: Registration,
 ): Promise<string> {
   const id = `${hostname()}:${String(process.pid)}:${randomUUID().slice(0, 8)}`
-  await session.run({ text: 'begin', values: [] })
+  // READ COMMITTED whatever the default is: an older snapshot than the lock would not see who registered meanwhile.
+  await session.run({ text: 'begin isolation level read committed', values: [] })
   try {
     await session.run(registrationLock(names))
     const overlap = readOverlap((await session.run(overlapStatement(names, group, topics))).rows)

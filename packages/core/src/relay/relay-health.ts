@@ -12,6 +12,8 @@ export interface RelayHealth {
   /** Destinations that take nothing at the moment, and since how many ms. */
   readonly unavailable: readonly { readonly destination: string; readonly forMs: number; readonly cause: unknown }[]
   readonly leaseHolds: boolean
+  /** The last thing that `onSignal` threw. */
+  readonly observerFault: unknown
   readonly slots: number
   readonly lanesInFlight: number
   readonly eventsInFlight: number
@@ -22,23 +24,26 @@ export interface RelayHealth {
 export interface HealthParts {
   readonly state: RelayHealth['state']
   readonly engine: Engine | undefined
-  readonly trouble: RelayHealth['database']
+  /** What could not be done with the database last time, by use. */
+  readonly troubles: ReadonlyMap<string, unknown>
   readonly lastFindAt: number | undefined
+  readonly observerFault: unknown
 }
 
-export function readRelayHealth({ state, engine, trouble, lastFindAt }: HealthParts): RelayHealth {
+export function readRelayHealth({ state, engine, troubles, lastFindAt, observerFault }: HealthParts): RelayHealth {
   const now = performance.now()
   return {
     state,
     live: engine?.link.state !== 'stuck',
     relay: engine?.ownership.relay,
-    database: trouble,
+    database: { ok: troubles.size === 0, cause: [...troubles.values()][0] },
     publisher: { state: engine?.link.state ?? 'closed', cause: engine?.link.cause },
     unavailable: (engine?.breakers.open() ?? []).map(({ destination, sinceMs, cause }) => ({
       destination,
       forMs: now - sinceMs,
       cause,
     })),
+    observerFault,
     leaseHolds: engine?.ownership.holds() ?? false,
     slots: engine?.slots.size ?? 0,
     lanesInFlight: engine?.lanes.size ?? 0,

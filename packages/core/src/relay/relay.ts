@@ -5,7 +5,7 @@ import type { SqlConnector } from '../contract/sql-client.ts'
 import type { RelaySettings } from '../options.ts'
 import type { Names } from '../storage/names.ts'
 import { createEngine, type Engine } from './engine.ts'
-import { createPace, pause, retryPauseMs } from './pace.ts'
+import { createPace, longestTimerMs, pause, retryPauseMs } from './pace.ts'
 import { readRelayHealth, type RelayHealth } from './relay-health.ts'
 import { requireSchema } from './require-schema.ts'
 
@@ -62,7 +62,9 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
   let stopping: Promise<void> | undefined
   let halt = new AbortController()
   let lastFindAt: number | undefined
-  let trouble: RelayHealth['database'] = { ok: true, cause: undefined }
+  let observerFault: unknown
+  let starting: Promise<void> | undefined
+  const troubles = new Map<string, unknown>()
 
   function emit(signal: RelaySignal): void {
     if (signal.kind === 'settled') {
@@ -70,20 +72,26 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
       counts.counted += signal.counted
       counts.failed += signal.failed
     } else if (signal.kind === 'found') lastFindAt = performance.now()
-    else if (signal.kind === 'database') trouble = { ok: signal.ok, cause: signal.cause }
-    settings.onSignal?.(signal)
+    else if (signal.kind === 'database') {
+      if (signal.ok) troubles.delete(signal.use)
+      else troubles.set(signal.use, signal.cause)
+    }
+    callUser(() => settings.onSignal?.(signal), lastFault)
   }
 
   function onFailed(signal: Extract<RelaySignal, { kind: 'failed' }>): void {
     emit(signal)
-    const report = (cause: unknown): void => {
-      emit({ kind: 'fault', what: 'onFailed threw', cause })
-    }
-    try {
-      Promise.resolve(settings.onFailed?.(signal.event, signal.cause)).catch(report)
-    } catch (error) {
-      report(error)
-    }
+    callUser(
+      () => settings.onFailed?.(signal.event, signal.cause),
+      (cause) => {
+        emit({ kind: 'fault', what: 'onFailed threw', cause })
+      },
+    )
+  }
+
+  /** A fault of the observer cannot be told to the observer; health keeps the last one. */
+  function lastFault(cause: unknown): void {
+    observerFault = cause
   }
 
   async function run(current: Engine, stopped: AbortSignal): Promise<void> {
@@ -96,7 +104,7 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
         failures = 0
         if (worked) pace.quicken()
         else {
-          if (idle && current.settler.waiting === 0 && !current.parked() && current.ownership.holds()) becameIdle()
+          if (idle && current.settler.waiting === 0) becameIdle(current)
           await pace.wait(Math.min(waitMs, probeMs))
         }
       } catch (error) {
@@ -107,44 +115,50 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
     }
   }
 
-  function becameIdle(): void {
+  /** Whoever drains is told only when nothing waits for a destination, and nothing due may belong to a dead relay. */
+  function becameIdle({ parked, ownership }: Engine): void {
     emit({ kind: 'idle' })
+    if (parked() || !ownership.holds() || !ownership.complete()) return
     for (const resolve of idleWaiters) resolve()
-    idleWaiters.clear()
   }
 
   async function start(): Promise<void> {
     if (state !== 'new' && state !== 'stopped')
       throw new OutboxError('RELAY_STATE', `This relay is ${state}; a relay starts once until it is stopped.`)
     state = 'starting'
+    onRunning(true)
+    starting = startNow()
+    try {
+      await starting
+    } catch (error) {
+      state = 'stopped'
+      onRunning(false)
+      throw error
+    } finally {
+      starting = undefined
+    }
+  }
+
+  async function startNow(): Promise<void> {
+    requireSessions(client)
     halt = new AbortController()
     const stopped = halt.signal
     // Everything that waits listens to it, and Node takes more than ten listeners for a leak.
     setMaxListeners(0, stopped)
-    const current = createEngine({
-      client,
-      names,
-      settings,
-      emit,
-      onFailed,
-      wake: pace.wake,
-      closing: () => state === 'stopping',
-      stopped,
-    })
+    const closing = (): boolean => state === 'stopping'
+    const current = createEngine({ client, names, settings, emit, onFailed, wake: pace.wake, closing, stopped })
     try {
       await requireSchema(current.sessions.ownership, names)
       await current.ownership.start()
     } catch (error) {
       halt.abort()
       await closeSessions(current)
-      state = 'stopped'
       throw error
     }
     engine = current
     state = 'running'
     current.link.start()
     loop = run(current, stopped)
-    onRunning(true)
     emit({ kind: 'started', relay: current.ownership.relay })
   }
 
@@ -152,10 +166,13 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
     state = 'stopping'
     onRunning(false)
     const grace = new AbortController()
-    const timer = setTimeout(() => {
-      grace.abort()
-      current.deadlines.abortAll(new Error('the relay stops'))
-    }, graceMs)
+    const timer = setTimeout(
+      () => {
+        grace.abort()
+        current.deadlines.abortAll(new Error('the relay stops'))
+      },
+      Math.min(graceMs, longestTimerMs),
+    )
     try {
       // A publish ends by its own deadline; after the grace it is aborted and ends within the publisher's grace.
       await current.quiet()
@@ -174,41 +191,76 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
     await closeSessions(current)
     engine = undefined
     state = 'stopped'
+    for (const resolve of idleWaiters) resolve()
     emit({ kind: 'stopped', relay: current.ownership.relay })
   }
 
-  return {
+  /** Whatever is under way is waited for first: a relay that is starting is stopped as soon as it runs. */
+  async function stop(graceMs: number): Promise<void> {
+    await starting?.catch(() => undefined)
+    if (engine !== undefined) await stopNow(engine, graceMs)
+  }
+
+  function untilIdle(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        idleWaiters.delete(done)
+        signal?.removeEventListener('abort', done)
+        resolve()
+      }
+      if (signal?.aborted === true || engine === undefined) {
+        done()
+        return
+      }
+      idleWaiters.add(done)
+      signal?.addEventListener('abort', done)
+      pace.wake()
+    })
+  }
+
+  const relay: Relay = {
     start,
     async stop({ graceMs = 10_000 } = {}) {
-      if (stopping !== undefined) return stopping
-      if (engine === undefined) return
-      stopping = stopNow(engine, graceMs)
-      try {
-        await stopping
-      } finally {
+      stopping ??= stop(graceMs).finally(() => {
         stopping = undefined
-      }
+      })
+      await stopping
     },
     async drain({ signal } = {}) {
-      const own = engine === undefined
+      const own = state === 'new' || state === 'stopped'
       if (own) await start()
-      await new Promise<void>((resolve) => {
-        idleWaiters.add(resolve)
-        signal?.addEventListener('abort', () => {
-          resolve()
-        })
-        pace.wake()
-      })
-      if (own) await this.stop()
+      else await starting
+      await untilIdle(signal)
+      if (own) await relay.stop()
       return { ...counts }
     },
     wake: pace.wake,
     counts: () => ({ ...counts }),
-    health: () => readRelayHealth({ state, engine, trouble, lastFindAt }),
-    async [Symbol.asyncDispose]() {
-      await this.stop()
-    },
+    health: () => readRelayHealth({ state, engine, troubles, lastFindAt, observerFault }),
+    [Symbol.asyncDispose]: () => relay.stop(),
   }
+  return relay
+}
+
+/** Calls a function of the user's; what it throws or rejects with never reaches the engine. */
+function callUser(call: () => unknown, onFault: (cause: unknown) => void): void {
+  try {
+    const result = call()
+    if (result instanceof Promise) result.catch(onFault)
+  } catch (error) {
+    onFault(error)
+  }
+}
+
+/** Sessions that are kept at most: find, settle, ownership, large payloads, and the outbox's one for wake-ups. */
+const keptSessions = 5
+
+function requireSessions({ maxSessions = Infinity }: SqlConnector): void {
+  if (maxSessions >= keptSessions) return
+  throw new OutboxError(
+    'OPTIONS_INVALID',
+    `A relay keeps up to ${String(keptSessions)} connections of the pool, but its max is ${String(maxSessions)}. Give the relay a pool with a larger max.`,
+  )
 }
 
 async function closeSessions({ sessions }: Engine): Promise<void> {

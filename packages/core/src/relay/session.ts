@@ -36,6 +36,13 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     await dropped?.close()
   }
 
+  function notInTime(): OutboxError {
+    return new OutboxError(
+      'DATABASE_UNREACHABLE',
+      `The database did not answer within ${String(options.timeoutMs)} ms.`,
+    )
+  }
+
   function isClosed(): boolean {
     return closed
   }
@@ -63,7 +70,9 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
       // A pool counts a connection that broke as taken until it is given back.
       return opened.close()
     })
-    await options.onConnect?.(opened)
+    if (options.onConnect !== undefined && (await within(options.onConnect(opened), options.timeoutMs)) === late) {
+      throw notInTime()
+    }
     return opened
   }
 
@@ -74,10 +83,7 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
     const answer = await within(sent, options.timeoutMs)
     if (answer === late) {
       sent.catch(() => undefined)
-      throw new OutboxError(
-        'DATABASE_UNREACHABLE',
-        `The database did not answer within ${String(options.timeoutMs)} ms.`,
-      )
+      throw notInTime()
     }
     return answer
   }

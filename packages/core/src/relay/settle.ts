@@ -49,7 +49,9 @@ export function decideRun(run: readonly EventRow[], outcome: Outcome, judgement:
   const stopped = run[outcome.acknowledged]
   const last = run[run.length - 1]
   if (stopped === undefined) return { entries, next: last === undefined ? '0' : idAfter(last.id) }
-  if (outcome.failure === undefined) return { entries, next: stopped.id }
+  if (outcome.failure === undefined) {
+    return { entries, next: stopped.id, ...(outcome.pauseMs === undefined ? {} : { pauseMs: outcome.pauseMs }) }
+  }
 
   const { failure } = outcome
   if (failure.kind === 'unavailable') return { entries, next: stopped.id }

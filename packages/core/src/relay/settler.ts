@@ -122,7 +122,7 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
     let failed = 0
     for (const item of batch) {
       const owned = settled.owned.has(item.slot)
-      const locked = item.entries.filter(({ id }) => !settled.locked.has(id))
+      const locked = item.entries.filter(({ id }) => !settled.closed.has(id))
       for (const { id, failure } of item.entries) {
         if (!settled.counted.has(id)) continue
         item.counted.add(id)
@@ -161,6 +161,10 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
     },
     idle(signal) {
       return new Promise((resolve) => {
+        if (signal.aborted) {
+          resolve()
+          return
+        }
         idleWaiters.add(resolve)
         signal.addEventListener('abort', () => {
           resolve()

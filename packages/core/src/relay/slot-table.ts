@@ -1,11 +1,11 @@
-import { slotCount } from '../contract/lane.ts'
 import type { OwnedSlot } from '../storage/slots.ts'
 
 /**
  * What this relay knows of its slots.
  *
  * owned: lanes of it may start. A slot that was just gained is `fresh` until a find carried it; then it is swept.
- * draining: it is being given up, so no lane of it starts or goes on; released once none is in flight.
+ * draining: it is being given up, so no lane of it starts or goes on; released once none is in flight, and kept when
+ *   that takes too long.
  */
 export interface SlotTable {
   readonly size: number
@@ -19,23 +19,28 @@ export interface SlotTable {
   gain(slots: readonly OwnedSlot[]): void
   /** Brings the table in line with what the database says is owned. */
   reconcile(owned: readonly OwnedSlot[]): { readonly gained: number; readonly lost: number }
-  /** Starts to give up so many slots. */
-  drain(count: number): void
+  /** Starts to give up so many slots, first those of which nothing is in flight. */
+  drain(count: number, now: number, isIdle: (slot: number) => boolean): void
+  /** Keeps slots that could not be given up for too long, because something of them hangs: the others go on meanwhile. */
+  keepStuck(now: number): void
   isDraining(slot: number): boolean
   drainingSlots(): number[]
   lose(slot: number): void
   clear(): void
 }
 
-export function createSlotTable(): SlotTable {
+export function createSlotTable({ drainMs }: { readonly drainMs: number }): SlotTable {
   const epochs = new Map<number, string>()
-  const draining = new Set<number>()
+  /** Since when. */
+  const draining = new Map<number, number>()
+  const stuck = new Set<number>()
   let fresh: number[] = []
   let usable: readonly number[] | undefined
 
   function lose(slot: number): void {
     epochs.delete(slot)
     draining.delete(slot)
+    stuck.delete(slot)
     usable = undefined
   }
 
@@ -74,22 +79,29 @@ export function createSlotTable(): SlotTable {
       gain(gained)
       return { gained: gained.length, lost: lost.length }
     },
-    drain(count) {
-      let left = count
+    drain(count, now, isIdle) {
       // From the top, because claims go from the bottom: what a relay keeps stays one range, which sweeps in one go.
-      for (let slot = slotCount - 1; slot >= 0 && left > 0; slot--) {
-        if (!epochs.has(slot) || draining.has(slot)) continue
-        draining.add(slot)
-        left -= 1
-      }
+      const candidates = [...epochs.keys()].filter((slot) => !draining.has(slot)).sort((a, b) => b - a)
+      const rank = (slot: number): number => (isIdle(slot) ? 0 : stuck.has(slot) ? 2 : 1)
+      for (const slot of candidates.sort((a, b) => rank(a) - rank(b)).slice(0, count)) draining.set(slot, now)
       usable = undefined
     },
+    keepStuck(now) {
+      for (const [slot, since] of draining) {
+        if (now - since < drainMs) continue
+        draining.delete(slot)
+        stuck.add(slot)
+        fresh.push(slot)
+        usable = undefined
+      }
+    },
     isDraining: (slot) => draining.has(slot),
-    drainingSlots: () => [...draining],
+    drainingSlots: () => [...draining.keys()],
     lose,
     clear() {
       epochs.clear()
       draining.clear()
+      stuck.clear()
       fresh = []
       usable = undefined
     },

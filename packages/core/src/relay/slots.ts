@@ -24,10 +24,13 @@ export function decideSlots({ owned, others, free, stale }: Shares): SlotDecisio
   const relays = others.length + 1
   const most = Math.ceil(slotCount / relays)
   const least = Math.floor(slotCount / relays)
-  const claim = Math.min(free, Math.max(most - owned, 0, stale))
-  if (claim > 0) return { claim, giveUp: 0 }
   const missingMost = others.reduce((sum, count) => sum + Math.max(0, most - count), 0)
   const missingLeast = others.reduce((sum, count) => sum + Math.max(0, least - count), 0)
+  // First what this relay lacks; one more only of what nobody else lacks, or two neighbours pass a slot to and fro.
+  const needed = Math.min(free, Math.max(least - owned, 0))
+  const spare = Math.min(Math.max(most - Math.max(owned, least), 0), Math.max(free - needed - missingLeast, 0))
+  const claim = Math.min(free, Math.max(needed + spare, stale))
+  if (claim > 0) return { claim, giveUp: 0 }
   const giveUp = Math.max(Math.min(owned - most, missingMost), Math.min(owned - least, missingLeast), 0)
   return { claim: 0, giveUp }
 }

@@ -94,7 +94,7 @@ l1 as materialized (
 l2 as materialized (
   select l1.*, case when busy then 0 else least($8::int, greatest(1, $10::int / greatest(1, count(*) filter (where not busy) over ())))::int end n from l1)
 select s.snap::text, extract(epoch from pg_postmaster_start_time())::text, (select count(*) from a) >= least($3::int, ${String(maxArrivals)}),
-  (select (extract(epoch from w.available_at - clock_timestamp()) * 1000)::float8
+  (select ((extract(epoch from w.available_at) - extract(epoch from clock_timestamp())) * 1000)::float8
    from (select available_at from ${events} where available_at is not null order by available_at, id limit 1) w),
   l.lane, l.arrived, e.*
 from s cross join (select array_agg(lane) a1, array_agg(low) a2, array_agg(arrived) a3, array_agg(n) a4 from l2) g

@@ -6,7 +6,10 @@ import type { Regime } from './regimes.ts'
 import { type HotStatement, hotStatements, type Situation, statementsFor } from './statements.ts'
 
 /** Tests that every hot statement keeps its plan in a regime, whatever the statistics say. */
-export function checkPlans(regime: Regime, url: () => Promise<string | undefined> = () => Promise.resolve(undefined)): void {
+export function checkPlans(
+  regime: Regime,
+  url: () => Promise<string | undefined> = () => Promise.resolve(undefined),
+): void {
   describe(regime.name, () => {
     let database: PlanDatabase
     let session: PlanSession

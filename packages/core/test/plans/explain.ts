@@ -85,7 +85,8 @@ function readPlan(rows: readonly ExplainRow[]): Plan {
     if (isEvents && node['Node Type'] === 'Seq Scan') sequential.push(alias ?? 'events')
     // The index below a bitmap scan names no table, so it belongs to the node above it.
     const bitmap = node['Node Type'] === 'Bitmap Index Scan' && index !== primaryKey
-    if (index !== undefined && alias !== undefined) (indexes[alias] ??= []).push(bitmap ? `a bitmap of ${index}` : index)
+    if (index !== undefined && alias !== undefined)
+      (indexes[alias] ??= []).push(bitmap ? `a bitmap of ${index}` : index)
     for (const child of node.Plans ?? []) visit(child, node['Node Type'].startsWith('Bitmap') ? alias : undefined)
   }
   visit(root, undefined)

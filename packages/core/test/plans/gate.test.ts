@@ -31,11 +31,15 @@ describe('a gate on plans', () => {
     expect(problemsOf(plan, regime.expected[name])).not.toEqual([])
   })
 
-  it.each(['find', 'due', 'sweep', 'settle', 'load'] as const)('stops %s when it reads the whole table', async (name) => {
-    const off = 'set local enable_indexscan = off; set local enable_bitmapscan = off; set local enable_indexonlyscan = off'
-    const plan = await session.explain(name, statementsFor(situation)[name], 'unnamed', off)
-    expect(problemsOf(plan, regime.expected[name]).join()).toContain('without an index')
-  })
+  it.each(['find', 'due', 'sweep', 'settle', 'load'] as const)(
+    'stops %s when it reads the whole table',
+    async (name) => {
+      const off =
+        'set local enable_indexscan = off; set local enable_bitmapscan = off; set local enable_indexonlyscan = off'
+      const plan = await session.explain(name, statementsFor(situation)[name], 'unnamed', off)
+      expect(problemsOf(plan, regime.expected[name]).join()).toContain('without an index')
+    },
+  )
 
   it('stops the obvious query, which probes every row that is blocked', async () => {
     const text = `select e.id from outbox.events e where e.status = 'pending' and (e.available_at is null or e.available_at <= now())

@@ -44,7 +44,12 @@ export async function planDatabase(url?: string): Promise<PlanDatabase> {
 type Sql = Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>
 
 /** Inserts rows of which SQL gives the key and, where it matters, other columns; `n` counts them from 1. */
-export async function fill(sql: Sql, rows: number, key: string, columns: Readonly<Record<string, string>> = {}): Promise<void> {
+export async function fill(
+  sql: Sql,
+  rows: number,
+  key: string,
+  columns: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const names = Object.keys(columns).map((name) => `, ${name}`)
   const values = Object.values(columns).map((value) => `, ${value}`)
   await (sql as pg.Pool).query(

@@ -10,7 +10,7 @@ export interface Regime {
   readonly expected: Readonly<Record<HotStatement, Expectation>>
 }
 
-export const backlog = 20_000
+const backlog = 20_000
 const heads = 100
 const slots = 256
 
@@ -64,7 +64,7 @@ export const blockedKeys: Regime = {
   expected: { ...usual, sweep: { ...usual.sweep, buffers: pages({ scans: 2 * 500, rows: 500 + 2 * heads }) } },
 }
 
-export const mostlyScheduled: Regime = {
+const mostlyScheduled: Regime = {
   name: 'mostly scheduled',
   async fill(database) {
     const { pool } = database.outbox
@@ -79,7 +79,7 @@ export const mostlyScheduled: Regime = {
   },
 }
 
-export const uncommitted: Regime = {
+const uncommitted: Regime = {
   name: "someone else's uncommitted rows",
   async fill(database) {
     const other = await database.other()
@@ -105,7 +105,9 @@ export const pinned: Regime = {
     const pin = await database.other()
     await pin.query('begin isolation level repeatable read')
     await pin.query('select from outbox.settings')
-    await pool.query("update outbox.events set status = 'published', published_at = clock_timestamp() where status = 'pending'")
+    await pool.query(
+      "update outbox.events set status = 'published', published_at = clock_timestamp() where status = 'pending'",
+    )
     const situation = await addHeads(database)
     return { ...situation, continued: [], swept: slotOf(situation.heads[0]?.lane ?? '0') }
   },

@@ -46,8 +46,9 @@ describe('the text of a failure', () => {
     ['a number', 42, '42'],
     ['nothing', undefined, 'unknown error'],
     ['null', null, 'unknown error'],
-    ['a symbol', Symbol('x'), 'unknown error'],
-    ['a BigInt', 12n, 'an error that cannot be shown'],
+    ['a symbol', Symbol('x'), 'Symbol(x)'],
+    ['a function', () => 1, 'a function'],
+    ['a BigInt', 12n, '12'],
     [
       'a hostile object',
       {
@@ -67,10 +68,26 @@ describe('the text of a failure', () => {
     ['basic credentials', 'Authorization: Basic aHVudGVyMg==', 'aHVudGVyMg'],
     ['a field', '{"user":"app","password":"hunter2"}', 'hunter2'],
     ['a parameter', 'https://sqs/?token=hunter2&x=1', 'hunter2'],
+    ['a URL whose password holds an at sign', 'amqp://app:x@hunter2@rabbit/ failed', 'hunter2'],
+    ['a URL whose password holds a slash', 'amqp://app:x/hunter2@rabbit/ failed', 'hunter2'],
+    ['a longer name', 'client_secret=hunter2', 'hunter2'],
+    ['a camel-cased name', '{"accessToken":"hunter2"}', 'hunter2'],
+    ['an environment variable', 'PGPASSWORD=hunter2 psql', 'hunter2'],
+    ['an account key', 'AccountKey=hunter2==', 'hunter2'],
+    ['a signature', 'https://q/?X-Amz-Signature=hunter2', 'hunter2'],
+    ['a header without a scheme', 'authorization: hunter2', 'hunter2'],
+    ['a quoted value of several words', 'password: "correct hunter2"', 'hunter2'],
     ['a setting', 'api_key = hunter2; region = eu', 'hunter2'],
   ])('holds no secret from %s', (_, cause, secret) => {
     const text = errorText(new Error(cause))
     expect(text).not.toContain(secret)
     expect(text).toContain('***')
+  })
+
+  it('takes no longer for a broker that echoes a whole payload', () => {
+    const started = performance.now()
+    errorText(new Error('a'.repeat(1_000_000)))
+    errorText(new Error('secret'.repeat(100_000)))
+    expect(performance.now() - started).toBeLessThan(500)
   })
 })

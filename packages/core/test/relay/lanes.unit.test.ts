@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { EventRow } from '../../src/storage/event-row.ts'
 import { createLanes, type Lane, type LaneLimits } from '../../src/relay/lanes.ts'
 
-const limits: LaneLimits = { maxInFlight: 10, maxInFlightBytes: 100, maxInFlightPerDestination: 6 }
+const limits: LaneLimits = { maxInFlight: 10, maxInFlightBytes: 100, maxInFlightPerDestination: 6, maxRunBytes: 100 }
 
 function lane(id: string, changes: Partial<Lane> = {}): Lane {
   return {
@@ -127,28 +128,54 @@ describe('a lane in flight', () => {
 })
 
 describe('room', () => {
+  const rows = (count: number, size: number): EventRow[] => Array.from({ length: count }, () => ({ size }) as EventRow)
+
   it('ends with the number of events', () => {
     const lanes = createLanes(limits)
-    lanes.add(lane('1', { events: 9, bytes: 0 }))
-    expect(lanes.room(0)).toBe(true)
-    lanes.add(lane('2', { events: 1, bytes: 0 }))
-    expect(lanes.room(0)).toBe(false)
+    lanes.add(lane('1', { events: 8, bytes: 0 }))
+    expect([lanes.crowded(), lanes.fitting(rows(5, 0)).length]).toEqual([false, 1])
+    lanes.add(lane('2', { events: 2, bytes: 0 }))
+    expect([lanes.crowded(), lanes.fitting(rows(5, 0)).length]).toEqual([true, 0])
   })
 
-  it('ends with the bytes, but the first run always has room', () => {
+  it('ends with the bytes, but one event always fits when nothing else is in flight', () => {
     const lanes = createLanes(limits)
-    expect(lanes.room(1_000_000)).toBe(true)
-    lanes.add(lane('1', { bytes: 60 }))
-    expect([lanes.room(40), lanes.room(41)]).toEqual([true, false])
+    expect(lanes.fitting(rows(2, 1_000_000))).toHaveLength(1)
+    lanes.add(lane('1', { events: 1, bytes: 60 }))
+    expect([lanes.fitting(rows(1, 40)).length, lanes.fitting(rows(1, 41)).length]).toEqual([1, 0])
+    lanes.add(lane('2', { events: 1, bytes: 35 }))
+    expect(lanes.crowded()).toBe(true)
+  })
+
+  it('of one lane is a tenth of the events of its destination, and the bytes of four runs', () => {
+    const lanes = createLanes({
+      maxInFlight: 1000,
+      maxInFlightBytes: 1e9,
+      maxInFlightPerDestination: 300,
+      maxRunBytes: 100,
+    })
+    expect(lanes.fitting(rows(500, 1))).toHaveLength(30)
+    expect(lanes.fitting(rows(500, 50))).toHaveLength(8)
+    expect(lanes.fitting(rows(500, 5000))).toHaveLength(1)
+  })
+
+  it('comes back while a run goes on, with what is settled of it', () => {
+    const lanes = createLanes(limits)
+    const one = lane('1', { events: 6, bytes: 60 })
+    lanes.add(one)
+    lanes.progressed(one, 4, 40)
+    expect([lanes.events, lanes.roomFor('orders')]).toEqual([2, 4])
+    lanes.settled(one)
+    expect([lanes.events, lanes.roomFor('orders')]).toEqual([0, 6])
   })
 
   it('ends at one destination without ending at another', () => {
     const lanes = createLanes(limits)
     const big = lane('1', { events: 6 })
     lanes.add(big)
-    expect([lanes.roomFor('orders'), lanes.roomFor('bills'), lanes.mostlyFree('orders')]).toEqual([false, true, false])
+    expect([lanes.roomFor('orders'), lanes.roomFor('bills'), lanes.mostlyFree('orders')]).toEqual([0, 6, false])
     lanes.settled(big)
-    expect([lanes.roomFor('orders'), lanes.mostlyFree('orders')]).toEqual([true, true])
+    expect([lanes.roomFor('orders'), lanes.mostlyFree('orders')]).toEqual([6, true])
   })
 
   it('is taken by a paused lane too, so that an outage of unknown outcomes fills no memory', () => {
@@ -160,6 +187,6 @@ describe('room', () => {
       lanes.settled(paused)
     }
     expect(lanes.events).toBe(0)
-    expect(lanes.roomFor('orders')).toBe(false)
+    expect(lanes.roomFor('orders')).toBe(0)
   })
 })

@@ -15,10 +15,14 @@ describe('order', () => {
       { payload: 'paid' },
       { payload: 'cancelled' },
     )
-    await stand.relay(quick).drain()
+    const slow = { backoffBaseMs: 3_600_000 }
+    await stand.relay(slow).drain()
     expect(stand.delivered).toEqual([])
-    await using relay = stand.relay(quick)
-    await relay.start()
+    await stand.pool.query('update outbox.events set available_at = now() where available_at is not null')
+    await stand.relay(slow).drain()
+    expect(stand.delivered).toEqual([])
+    await stand.pool.query('update outbox.events set available_at = now() where available_at is not null')
+    await stand.relay(slow).drain()
     expect(await stand.deliveries(3)).toEqual(['created', 'paid', 'cancelled'])
   })
 

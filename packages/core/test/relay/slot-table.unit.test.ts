@@ -5,7 +5,7 @@ const owned = (...slots: number[]): { slot: number; epoch: string }[] => slots.m
 
 describe('a slot', () => {
   it('that was gained may start lanes, under its epoch, and is fresh once', () => {
-    const table = createSlotTable()
+    const table = createSlotTable({ drainMs: 1000 })
     table.gain(owned(9, 4))
     expect(table.usable()).toEqual([4, 9])
     expect([table.epoch(4), table.epoch(5)]).toEqual(['1', undefined])
@@ -14,20 +14,20 @@ describe('a slot', () => {
   })
 
   it('that is being given up starts nothing, but is still owned', () => {
-    const table = createSlotTable()
+    const table = createSlotTable({ drainMs: 1000 })
     table.gain(owned(1, 2, 3))
-    table.drain(2)
+    table.drain(2, 0, () => false)
     expect(table.usable()).toEqual([1])
     expect(table.drainingSlots()).toEqual([3, 2])
     expect([table.size, table.draining, table.epoch(3), table.isDraining(3)]).toEqual([3, 2, undefined, true])
-    table.drain(1)
+    table.drain(1, 0, () => false)
     expect(table.usable()).toEqual([])
     table.lose(3)
     expect([table.size, table.draining, table.isDraining(3)]).toEqual([2, 2, false])
   })
 
   it('that is lost is lost at once', () => {
-    const table = createSlotTable()
+    const table = createSlotTable({ drainMs: 1000 })
     table.gain(owned(1, 2))
     expect(table.usable()).toEqual([1, 2])
     table.lose(2)
@@ -37,9 +37,31 @@ describe('a slot', () => {
   })
 })
 
+describe('slots to give up', () => {
+  it('are those of which nothing is in flight, before any other', () => {
+    const table = createSlotTable({ drainMs: 1000 })
+    table.gain(owned(1, 2, 3, 4))
+    table.drain(2, 0, (slot) => slot === 1 || slot === 3)
+    expect(table.usable()).toEqual([2, 4])
+  })
+
+  it('are kept, swept again and given up last when that takes too long', () => {
+    const table = createSlotTable({ drainMs: 1000 })
+    table.gain(owned(1, 2, 3))
+    table.takeFresh()
+    table.drain(1, 0, () => false)
+    table.keepStuck(999)
+    expect(table.usable()).toEqual([1, 2])
+    table.keepStuck(1000)
+    expect([table.usable(), table.takeFresh()]).toEqual([[1, 2, 3], [3]])
+    table.drain(1, 2000, () => false)
+    expect(table.drainingSlots()).toEqual([2])
+  })
+})
+
 describe('what the database says is owned', () => {
   it('is what the table says afterwards', () => {
-    const table = createSlotTable()
+    const table = createSlotTable({ drainMs: 1000 })
     table.gain(owned(1, 2, 3))
     table.takeFresh()
     expect(table.reconcile(owned(2, 3, 4))).toEqual({ gained: 1, lost: 1 })
@@ -49,7 +71,7 @@ describe('what the database says is owned', () => {
   })
 
   it('under another epoch was lost in between and gained again: it is fresh', () => {
-    const table = createSlotTable()
+    const table = createSlotTable({ drainMs: 1000 })
     table.gain(owned(1))
     table.takeFresh()
     expect(table.reconcile([{ slot: 1, epoch: '3' }])).toEqual({ gained: 1, lost: 1 })
@@ -58,9 +80,9 @@ describe('what the database says is owned', () => {
   })
 
   it('does not call back a slot that is being given up', () => {
-    const table = createSlotTable()
+    const table = createSlotTable({ drainMs: 1000 })
     table.gain(owned(1, 2))
-    table.drain(1)
+    table.drain(1, 0, () => false)
     table.reconcile(owned(1, 2))
     expect(table.usable()).toEqual([1])
   })

@@ -5,7 +5,7 @@ import { createSlotTable, type SlotTable } from '../../src/relay/slot-table.ts'
 import { createSweeper, type Slice, type Sweeper } from '../../src/relay/sweeper.ts'
 
 function owning(slots: Iterable<number>): SlotTable {
-  const table = createSlotTable()
+  const table = createSlotTable({ drainMs: 1000 })
   table.gain([...slots].map((slot) => ({ slot, epoch: '1' })))
   return table
 }
@@ -128,7 +128,7 @@ describe('a sweep', () => {
     expect(sweeper.pending).toBe(0)
     sweeper.markAll()
     table.lose(3)
-    table.drain(1)
+    table.drain(1, 0, () => false)
     expect(sweeper.next()).toBeUndefined()
     expect(sweeper.pending).toBe(0)
   })

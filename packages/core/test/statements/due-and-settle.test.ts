@@ -93,7 +93,7 @@ describe('settle', () => {
     await locker.query('rollback')
     locker.release()
     expect([...settled.published]).toEqual([free.id])
-    expect([...settled.locked]).toEqual([free.id])
+    expect([...settled.closed]).toEqual([free.id])
   })
 
   it('counts no failure where the attempts are not as they were read', async () => {
@@ -119,7 +119,7 @@ describe('settle', () => {
     const event = await entry('A')
     const settled = await settle([{ ...event, eventId: '00000000-0000-0000-0000-000000000000' }])
     expect(settled.published.size).toBe(0)
-    expect([...settled.locked]).toEqual([event.id])
+    expect([...settled.closed]).toEqual([event.id])
     expect(await row(event.id)).toMatchObject({ status: 'pending' })
   })
 
