@@ -5,6 +5,7 @@ import pg from 'pg'
 import { createCrew } from './crew.ts'
 import { createLedger, readWritten } from './ledger.ts'
 import { type Member, startMember } from './members.ts'
+import type { FromWriter, WriterOrders } from './messages.ts'
 import { countUnpublished, readEventStates } from './outbox-state.ts'
 import { memoryStandBroker, redisStandBroker } from './stand-broker.ts'
 import type { StandOptions } from './stand-options.ts'
@@ -25,7 +26,7 @@ export async function runCampaign(
   await using broker = options.publisher === 'redis' ? await redisStandBroker() : memoryStandBroker()
   signal.throwIfAborted()
   const databaseUrl = await server.createDatabase('stand')
-  const db = new pg.Pool({ connectionString: databaseUrl, max: 4, application_name: 'stand' })
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 8, application_name: 'stand' })
   db.on('error', () => undefined)
   await using _pool = atEnd(() => db.end())
   await createOutbox({ client: fromPg(db) }).migrate()
@@ -74,6 +75,8 @@ function atEnd(end: () => Promise<void>): AsyncDisposable {
   return { [Symbol.asyncDispose]: end }
 }
 
+const writerProgram = new URL('./writer-process.ts', import.meta.url)
+
 interface Writers {
   readonly committed: number
   readonly running: number
@@ -88,7 +91,9 @@ function startWriters({ writers: count, events, keys, seed }: StandOptions, data
   for (let index = 0; index < count; index++) {
     const name = `writer-${index + 1}`
     const share = Math.floor(events / count) + (index < events % count ? 1 : 0)
-    const member = startMember({ role: 'writer', name, databaseUrl, seed, events: share, keys }, (message) => {
+    const orders: WriterOrders = { name, databaseUrl, seed, events: share, keys }
+    const member = startMember<never>(writerProgram, orders, (given) => {
+      const message = given as FromWriter
       if (message.kind === 'committed') committed += message.events
     })
     members.add(member)

@@ -28,6 +28,7 @@ export interface Crew {
   kill(): Promise<void>
 }
 
+const program = new URL('./relay-process.ts', import.meta.url)
 const maxRuns = [1, 5, 20, 5] as const
 
 export function createCrew(
@@ -50,7 +51,6 @@ export function createCrew(
   function startOne(maxRun: number): Promise<string> {
     const name = `relay-${++started}`
     const orders: RelayOrders = {
-      role: 'relay',
       name,
       databaseUrl: parts.databaseUrl,
       redisUrl: broker.url,
@@ -62,7 +62,8 @@ export function createCrew(
       backoffMs: options.backoffMs,
     }
     return new Promise((resolve, reject) => {
-      const member = startMember(orders, (message) => {
+      const member = startMember<ToRelay>(program, orders, (given) => {
+        const message = given as FromRelay
         if (message.kind === 'started') {
           for (const fault of plan.armed) member.send({ kind: 'arm', fault })
           resolve(name)

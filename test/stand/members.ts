@@ -1,6 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import type { FromRelay, FromWriter, RelayOrders, ToRelay, WriterOrders } from './messages.ts'
 
 /** A process that belongs to the stand. */
 export interface Member<In> {
@@ -12,17 +10,21 @@ export interface Member<In> {
   readonly gone: Promise<string>
 }
 
-/** Starts a process of this folder with the options of this one. Messages keep bytes, dates and errors as they are. */
-export function startMember(orders: RelayOrders, onMessage: (message: FromRelay) => void): Member<ToRelay>
-export function startMember(orders: WriterOrders, onMessage: (message: FromWriter) => void): Member<never>
-export function startMember(orders: RelayOrders | WriterOrders, onMessage: (message: never) => void): Member<ToRelay> {
-  const file = fileURLToPath(new URL(`./${orders.role}-process.ts`, import.meta.url))
-  const child = fork(file, [JSON.stringify(orders)], {
+/**
+ * Starts a program with the options of this process and hands it its orders. Messages keep bytes, dates and errors as
+ * they are, and arrive in the order in which they were sent.
+ */
+export function startMember<In extends object>(
+  program: URL,
+  orders: { readonly name: string },
+  onMessage: (message: unknown) => void,
+): Member<In> {
+  const child = fork(program, [JSON.stringify(orders)], {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   child.on('message', (message) => {
-    onMessage(message as never)
+    onMessage(message)
   })
   return {
     name: orders.name,

@@ -3,7 +3,6 @@ import type { Answer, RareFault } from './faulty-publisher.ts'
 
 /** How a relay process is to work. */
 export interface RelayOrders {
-  readonly role: 'relay'
   readonly name: string
   readonly databaseUrl: string
   /** Absent: the broker is in the stand's own process. */
@@ -18,7 +17,6 @@ export interface RelayOrders {
 
 /** What a writer process is to write. */
 export interface WriterOrders {
-  readonly role: 'writer'
   readonly name: string
   readonly databaseUrl: string
   readonly seed: number

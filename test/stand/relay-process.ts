@@ -36,7 +36,7 @@ async function rareFault(eventIds: readonly string[]): Promise<'lost-ack' | unde
   return armed.has('lost-ack') && (await claim('lost-ack', eventIds)) ? 'lost-ack' : undefined
 }
 
-const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 5, application_name: orders.name })
+const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 8, application_name: orders.name })
 pool.on('error', () => undefined)
 const outbox = createOutbox({ client: fromPg(pool) })
 const relay = outbox.relay({

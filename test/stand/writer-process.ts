@@ -12,7 +12,7 @@ import { liveWithParent, readOrders, tellParent } from './parent-channel.ts'
 liveWithParent()
 const orders = readOrders() as WriterOrders
 const { name, seed, keys } = orders
-const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 4, application_name: name })
+const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 8, application_name: name })
 const outbox = createOutbox({ client: fromPg(pool) })
 const client = await pool.connect()
 const topics = ['orders', 'stock', 'billing'] as const

@@ -1,14 +1,17 @@
-import { Worker } from 'node:worker_threads'
 import type { Publisher } from '@inorder/core'
 import { type MemoryBroker, memoryPublisher } from '@inorder/relay-memory'
 import type pg from 'pg'
 import type { Departure } from '../../test/stand/explain.ts'
+import { type Member, startMember } from '../../test/stand/members.ts'
 import { databaseTime, sessionsEnded } from '../../test/stand/outbox-state.ts'
-import type { FromRelay, RelayOrders, ToRelay } from './relay-thread.ts'
+import type { PublishRequest } from '../../test/stand/remote-publisher.ts'
+import type { FromRelay, RelayOrders, ToRelay } from './relay-process.ts'
 import type { Screen } from './screen.ts'
 
 export interface Relays extends AsyncDisposable {
   readonly departures: readonly Departure[]
+  /** Rejects when a relay ends that nobody stopped. */
+  readonly failed: Promise<never>
   /** Resolves when the relay owns its first slots. */
   start(name: string): Promise<void>
   /**
@@ -20,11 +23,10 @@ export interface Relays extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-interface Thread {
-  readonly worker: Worker
-  readonly gone: Promise<void>
+interface Running {
+  readonly member: Member<ToRelay>
   readonly publisher: Publisher
-  /** Set when the next run is the last one: called with its length once the broker has it. */
+  /** Set when the next run is the last one: called with its length once the broker has it and the relay is killed. */
   lastRun: ((events: number) => void) | undefined
 }
 
@@ -34,64 +36,73 @@ type Options = Omit<RelayOrders, 'name'> & {
   readonly screen: Screen
 }
 
-/** Relays in threads of this process, all of them publishing to one broker. */
+const program = new URL('./relay-process.ts', import.meta.url)
+
+/** Relays in processes of their own, all of them publishing to the one broker in this process. */
 export function createRelays({ db, broker, screen, ...orders }: Options): Relays {
-  const threads = new Map<string, Thread>()
+  const all = new Map<string, Running>()
   const departures: Departure[] = []
   const { signal } = new AbortController()
+  let stopping = false
+  let fail: (reason: Error) => void = () => undefined
+  const failed = new Promise<never>((_, reject) => (fail = reject))
+  failed.catch(() => undefined)
 
-  async function publish(thread: Thread, message: Extract<FromRelay, { kind: 'publish' }>): Promise<void> {
-    const result = await thread.publisher.publish(message.run, signal)
-    if (thread.lastRun !== undefined && result.acknowledged > 0) {
-      await thread.worker.terminate()
-      thread.lastRun(result.acknowledged)
-      return
+  async function publish(relay: Running, { call, run }: PublishRequest): Promise<void> {
+    const result = await relay.publisher.publish(run, signal)
+    if (relay.lastRun === undefined || result.acknowledged === 0) {
+      relay.member.send({ kind: 'published', call, result })
+    } else {
+      relay.member.kill()
+      relay.lastRun(result.acknowledged)
     }
-    thread.worker.postMessage({ kind: 'published', call: message.call, result } satisfies ToRelay)
   }
 
   async function start(name: string): Promise<void> {
     const publisher = memoryPublisher(broker, { name })
     await publisher.connect(signal)
-    const worker = new Worker(new URL('./relay-thread-start.mjs', import.meta.url), {
-      workerData: { ...orders, name } satisfies RelayOrders,
-    })
-    const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-    const thread: Thread = { worker, gone, publisher, lastRun: undefined }
-    threads.set(name, thread)
-    void gone.then(() => threads.delete(name))
-    await new Promise<void>((resolve, reject) => {
-      worker.once('error', reject)
-      worker.on('message', (message: FromRelay) => {
-        if (message.kind === 'publish') void publish(thread, message)
-        else if (message.kind === 'slots' && message.gained > 0) {
+    await new Promise<void>((resolve) => {
+      const member = startMember<ToRelay>(program, { ...orders, name }, (given) => {
+        const message = given as FromRelay
+        if (message.kind === 'publish') void publish(relay, message)
+        else if (message.gained > 0) {
           screen.say('relay', `${name} owns ${message.owned} of 256 slots`)
           resolve()
         }
       })
+      const relay: Running = { member, publisher, lastRun: undefined }
+      all.set(name, relay)
+      void member.gone.then((how) => {
+        all.delete(name)
+        if (!stopping && relay.lastRun === undefined) fail(new Error(`${name} ended with ${how}`))
+      })
     })
-  }
-
-  async function stop(): Promise<void> {
-    const all = [...threads.values()]
-    for (const { worker } of all) worker.postMessage({ kind: 'stop' } satisfies ToRelay)
-    await Promise.all(all.map(({ gone }) => gone))
   }
 
   return {
     departures,
+    failed,
     start,
     async kill(name) {
-      const thread = threads.get(name)
-      if (thread === undefined) throw new Error(`There is no ${name}`)
-      const events = await new Promise<number>((resolve) => (thread.lastRun = resolve))
+      const relay = all.get(name)
+      if (relay === undefined) throw new Error(`There is no ${name}`)
+      const events = await new Promise<number>((resolve) => (relay.lastRun = resolve))
+      await relay.member.gone
       await sessionsEnded(db, name)
       departures.push({ relay: name, how: 'killed', at: await databaseTime(db) })
       return events
     },
-    stop,
+    async stop() {
+      stopping = true
+      const rest = [...all.values()]
+      for (const { member } of rest) member.send({ kind: 'stop' })
+      await Promise.all(rest.map(({ member }) => member.gone))
+    },
     async [Symbol.asyncDispose]() {
-      await Promise.all([...threads.values()].map(({ worker }) => worker.terminate()))
+      stopping = true
+      const rest = [...all.values()]
+      for (const { member } of rest) member.kill()
+      await Promise.all(rest.map(({ member }) => member.gone))
     },
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createOutbox, type EventInput, fromPg } from '@inorder/core'
+import type { EventInput, Outbox, PgClient, PgPool } from '@inorder/core'
 import type pg from 'pg'
 import type { Written } from '../../test/stand/order-proof.ts'
 
@@ -34,6 +34,7 @@ export interface LedgerEntry extends Written {
 
 export interface ShopOptions {
   readonly db: pg.Pool
+  readonly outbox: Outbox<PgClient, PgPool | PgClient>
   /** Mean time between two transactions of a till. */
   readonly everyMs: number
   readonly onCommitted: (committed: Committed) => void
@@ -54,8 +55,7 @@ export async function readLedger(db: pg.Pool): Promise<LedgerEntry[]> {
   return rows
 }
 
-export function createShop({ db, everyMs, onCommitted, onRolledBack }: ShopOptions): Shop {
-  const outbox = createOutbox({ client: fromPg(db) })
+export function createShop({ db, outbox, everyMs, onCommitted, onRolledBack }: ShopOptions): Shop {
   let orders = 0
   let rolledBack = 0
 

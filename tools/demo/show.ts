@@ -54,10 +54,12 @@ export async function runShow(seconds: number, screen: Screen, interrupted: Abor
   })
   const timing = { leaseMs: seconds < 10 ? 1000 : 2000, backoffMs: 400 }
   await using relays = createRelays({ db, databaseUrl, broker, screen, ...timing })
-  await race(Promise.all([relays.start('relay-A'), relays.start('relay-B')]), interrupted)
+  const starting = [relays.start('relay-A'), relays.start('relay-B')]
+  await race(Promise.race([...starting, relays.failed]), interrupted)
 
   const shop = createShop({
     db,
+    outbox,
     everyMs: 220,
     onCommitted({ eventIds, text }) {
       for (const eventId of eventIds) committedAt.set(eventId, performance.now())
@@ -74,8 +76,8 @@ export async function runShow(seconds: number, screen: Screen, interrupted: Abor
     await tills
   })
   const script = play()
-  // A till that fails ends the show at once.
-  await Promise.race([script, tills.then(() => script)])
+  // A till or a relay that fails ends the show at once.
+  await Promise.race([script, tills.then(() => script), relays.failed])
 
   async function play(): Promise<{ outage: Evidence['outage']; poison: Evidence['poison'] }> {
     const total = seconds * 1000
@@ -83,6 +85,7 @@ export async function runShow(seconds: number, screen: Screen, interrupted: Abor
     const at = (share: number): Promise<void> => pause(Math.max(0, opened + share * total - performance.now()))
     await at(0.2)
     const outage = await breakBroker(Math.min(2000, total * 0.2))
+    await race(Promise.all(starting), interrupted)
     await at(0.45)
     await killRelay()
     await at(0.7)

@@ -1,3 +1,4 @@
+import type { PgClient, PgPool, SqlClient } from '@inorder/core'
 import { afterAll, describe, expect, it } from 'vitest'
 import { json, openScene } from './scene.ts'
 
@@ -61,24 +62,54 @@ describe('one call takes any number of events', () => {
     }
   })
 
-  it('more bytes than a string of the runtime or one message to the server can hold', async () => {
-    const own = await openScene({ maxPayloadBytes: 64 * 1024 * 1024 })
+  // All in one statement, 300 MiB failed with "Invalid string length": bytes travel as hex, in one string of 512 MiB at most.
+  it('any number of bytes, in statements of at most 32 MiB that stand and fall together', async () => {
+    const sizes: number[] = []
+    const own = await openScene({ maxPayloadBytes: 64 * 1024 * 1024, alter: (client) => watchBytes(client, sizes) })
     try {
-      // The same 30 MiB ten times: as one statement it would be 600 MiB of text.
-      const payload = Buffer.alloc(30 * 1024 * 1024, 7)
-      const enqueued = await own.enqueue(
-        ...Array.from({ length: 10 }, () => ({ topic: 'bulk', key: 'large', payload })),
-      )
+      const payload = Buffer.alloc(5 * 1024 * 1024, 7)
+      const events = Array.from({ length: 8 }, () => ({ topic: 'bulk', key: 'large', payload }))
+      const enqueued = await own.enqueue(...events)
+      expect(sizes).toEqual([30 * 1024 * 1024, 10 * 1024 * 1024])
       const ids = enqueued.map(({ id }) => BigInt(id))
       expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)))
+
+      // The last one is taken by another event, so what the first statement wrote is withdrawn.
+      await own.transaction(async (tx) => {
+        const taken = { topic: 'bulk', key: 'another', payload: 1, eventId: enqueued[0]?.eventId ?? '' }
+        await expect(own.outbox.enqueue(tx, [...events, taken])).rejects.toMatchObject({
+          code: 'EVENT_ID_CONFLICT',
+          problems: [{ index: 8 }],
+        })
+      })
       expect(
         await own.count('select count(*) from outbox.events where octet_length(payload) = $1', [payload.length]),
-      ).toBe(10)
+      ).toBe(8)
     } finally {
       await own.close()
     }
-  }, 60_000)
+  }, 120_000)
 })
+
+type Client = SqlClient<PgClient, PgPool | PgClient>
+
+/** The same client, noting how many payload bytes each statement of an enqueue that inserts carries. */
+function watchBytes(client: Client, sizes: number[]): Client {
+  return {
+    ...client,
+    async session(tx) {
+      const session = await client.session(tx)
+      return {
+        run(statement) {
+          const bytes = statement.values.flat().filter((value) => value instanceof Uint8Array)
+          if (statement.text.startsWith('insert'))
+            sizes.push(bytes.reduce((sum, { byteLength }) => sum + byteLength, 0))
+          return session.run(statement)
+        },
+      }
+    },
+  }
+}
 
 describe('one bad event in a list', () => {
   it('refuses the list, names every bad one with its position, and leaves the transaction usable', async () => {

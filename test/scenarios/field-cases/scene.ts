@@ -1,5 +1,5 @@
 import { createOutbox, type Enqueued, type EventInput, fromPg, type Outbox, type OutboxOptions } from '@inorder/core'
-import type { PgClient, PgPool, Relay, RelayOptions } from '@inorder/core'
+import type { PgClient, PgPool, Relay, RelayOptions, SqlClient } from '@inorder/core'
 import { freshDatabase } from '@inorder/harness'
 import { type Delivery, type MemoryBroker, memoryBroker, memoryPublisher } from '@inorder/relay-memory'
 import pg from 'pg'
@@ -27,14 +27,20 @@ export interface Scene {
 
 export interface SceneOptions extends Partial<OutboxOptions<PgClient, PgPool | PgClient>> {
   readonly url?: string
+  /** Takes the place of the outbox's client, to watch it. */
+  readonly alter?: (client: SqlClient<PgClient, PgPool | PgClient>) => SqlClient<PgClient, PgPool | PgClient>
 }
 
-export async function openScene({ url: given, ...options }: SceneOptions = {}): Promise<Scene> {
+export async function openScene({
+  url: given,
+  alter = (client) => client,
+  ...options
+}: SceneOptions = {}): Promise<Scene> {
   const url = given ?? (await freshDatabase())
   const pool = new pg.Pool({ connectionString: url, max: 20 })
   const relayPool = new pg.Pool({ connectionString: url, max: 12 })
   for (const each of [pool, relayPool]) each.on('error', () => undefined)
-  const outbox = createOutbox({ client: fromPg(relayPool), ...options })
+  const outbox = createOutbox({ client: alter(fromPg(relayPool)), ...options })
   await outbox.migrate()
   await pool.query('create table if not exists orders (id bigint primary key)')
   const broker = memoryBroker()

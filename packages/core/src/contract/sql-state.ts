@@ -9,6 +9,7 @@ const faults: Readonly<Record<string, SqlFault>> = {
   '57P05': 'connection',
   '40001': 'conflict',
   '40P01': 'conflict',
+  '55P03': 'conflict', // the role has a lock_timeout
   '26000': 'unprepared', // a pooler without prepared statements gave us another server session
   '42P05': 'unprepared',
   '3F000': 'schema',

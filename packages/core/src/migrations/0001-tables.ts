@@ -35,7 +35,7 @@ export const tables: Migration = {
   xid xid8 not null default pg_current_xact_id(),
   available_at timestamptz,
   ready_at timestamptz not null default now(),
-  created_at timestamptz not null default now(),
+  created_at timestamptz not null default now() check (isfinite(created_at)),
   published_at timestamptz,
   failed_at timestamptz,
   last_error text,

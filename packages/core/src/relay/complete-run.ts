@@ -34,6 +34,10 @@ export interface Completion {
   /** The first events of a run are acknowledged and it goes on. */
   progress(lane: Lane, acknowledged: number): void
   end(lane: Lane, outcome: Outcome): void
+  /** A destination acknowledged something. */
+  answered(destination: string): void
+  /** Takes a lane out of flight whose run cannot be completed; its slot is swept. */
+  abandon(lane: Lane): void
 }
 
 export function createCompletion(context: CompletionContext): Completion {
@@ -83,6 +87,14 @@ export function createCompletion(context: CompletionContext): Completion {
   }
 
   return {
+    answered(destination) {
+      answered(destination, context)
+    },
+    abandon(lane) {
+      lanes.remove(lane)
+      sweeper.mark(lane.slot)
+      context.onRest()
+    },
     progress(lane, acknowledged) {
       const rows = lane.rows.slice(lane.written, acknowledged)
       const bytes = rows.reduce((sum, { size }) => sum + (size ?? 0), 0)
@@ -114,22 +126,32 @@ export function createCompletion(context: CompletionContext): Completion {
   }
 }
 
-/** What an outcome says about the destination itself. */
-function judgeDestination(lane: Lane, { acknowledged, failure }: Outcome, context: CompletionContext): void {
-  const { breakers, parking, sweeper, emit } = context
+/**
+ * What the end of a run says about the destination where it ended. A failure that names another destination than the
+ * event's own says something about the event's, since that is the one whose lanes have to wait.
+ */
+function judgeDestination(
+  lane: Lane,
+  { failure, destination = lane.destination }: Outcome,
+  context: CompletionContext,
+): void {
+  const { breakers, emit } = context
   const now = performance.now()
   if (failure?.kind === 'unavailable') {
-    const destination = failure.destination ?? wholePublisher
-    if (breakers.unavailable(destination, now, failure.cause, failure.retryAfterMs)) {
-      emit({ kind: 'breaker', destination, open: true, cause: failure.cause })
+    const down = failure.destination === undefined ? wholePublisher : destination
+    if (breakers.unavailable(down, now, failure.cause, failure.retryAfterMs)) {
+      emit({ kind: 'breaker', destination: down, open: true, cause: failure.cause })
     }
-  } else if (failure?.kind === 'rejected' || (acknowledged > 0 && failure?.kind !== 'unknown')) {
-    for (const destination of breakers.answered(lane.destination)) {
-      emit({ kind: 'breaker', destination, open: false, cause: undefined })
-      for (const slot of releaseParked(parking, destination)) sweeper.mark(slot)
-    }
-  }
+  } else if (failure?.kind === 'rejected') answered(destination, context)
   breakers.probeEnded(lane.id, now)
+}
+
+/** A destination answered: what waited for it may go. */
+function answered(destination: string, { breakers, parking, sweeper, emit }: CompletionContext): void {
+  for (const closed of breakers.answered(destination)) {
+    emit({ kind: 'breaker', destination: closed, open: false, cause: undefined })
+    for (const slot of releaseParked(parking, closed)) sweeper.mark(slot)
+  }
 }
 
 /** An uncounted retry comes before the broker forgets the event id, with room to spare. */

@@ -168,11 +168,13 @@ export function createEngine(options: EngineOptions): Engine {
         return undefined
       }
     },
-    onStuck: (cause) => {
-      link.replace(cause)
+    generation: () => link.generation,
+    onStuck(cause, generation) {
+      link.replace(cause, generation)
     },
     onAcknowledged(destination, events) {
       acknowledged.set(destination, (acknowledged.get(destination) ?? 0) + events)
+      completion.answered(destination)
     },
   }
   const admission = createAdmission({
@@ -186,16 +188,28 @@ export function createEngine(options: EngineOptions): Engine {
     start(lane) {
       runs += 1
       const progress = {
-        mayPublish: () => mayStart() && slots.epoch(lane.slot) === lane.epoch,
+        mayPublish: (destination: string) =>
+          mayStart() &&
+          slots.epoch(lane.slot) === lane.epoch &&
+          (destination === lane.destination || breakers.closed(destination)),
         onProgress(acknowledged: number) {
           completion.progress(lane, acknowledged)
         },
       }
-      void publishRows(lane.rows, runContext, progress).then((outcome) => {
+      const ended = (): void => {
         runs -= 1
-        completion.end(lane, outcome)
         if (runs === 0) settleWaiters(quietWaiters)
-      })
+      }
+      void publishRows(lane.rows, runContext, progress)
+        .then((outcome) => {
+          completion.end(lane, outcome)
+        })
+        .catch((cause: unknown) => {
+          // Not to be reached; but a lane must not hang for ever for a fault of ours.
+          emit({ kind: 'fault', what: 'a run could not be completed', cause })
+          completion.abandon(lane)
+        })
+        .finally(ended)
     },
   })
   const finder = createFinder({ ...settings, session: sessions.find, names, lanes, slots, sweeper, admission, emit })

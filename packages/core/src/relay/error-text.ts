@@ -10,7 +10,7 @@ export function errorText(cause: unknown): string {
   let current = cause
   for (let depth = 0; depth < 4 && current !== undefined && current !== null; depth++) {
     parts.push(describe(current).slice(0, maxRead))
-    current = current instanceof Error ? current.cause : undefined
+    current = causeOf(current)
   }
   const text = redact(parts.join(' < ') || 'unknown error')
     .toWellFormed()
@@ -19,6 +19,15 @@ export function errorText(cause: unknown): string {
   return characters.length <= maxCharacters
     ? characters.join('')
     : `${characters.slice(0, maxCharacters - 1).join('')}…`
+}
+
+/** An error of somebody else's may do anything when it is looked at. */
+function causeOf(value: unknown): unknown {
+  try {
+    return value instanceof Error ? value.cause : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function describe(value: unknown): string {

@@ -202,7 +202,7 @@ export function createFinder(options: FinderOptions): Finder {
     return {
       worked,
       waitMs: Math.max(0, Math.min(dueAt, pauseEnd) - now),
-      idle: !worked && lanes.size === 0 && sweeper.pending === 0 && dueAt > now,
+      idle: !worked && lanes.size === 0 && sweeper.pending === 0 && !slots.hasFresh && dueAt > now,
     }
   }
 }

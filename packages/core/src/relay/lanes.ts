@@ -134,6 +134,12 @@ export function createLanes(limits: LaneLimits): Lanes {
     bytes += sign * lane.bytes
   }
 
+  function oversize(): boolean {
+    if (bytes <= limits.maxInFlightBytes) return false
+    for (const lane of all.values()) if (lane.state === 'running' && lane.bytes > limits.maxInFlightBytes) return true
+    return false
+  }
+
   function weigh(lane: Lane, weight: number): void {
     bump(perDestination, lane.destination, weight - lane.weight)
     lane.weight = weight
@@ -200,7 +206,8 @@ export function createLanes(limits: LaneLimits): Lanes {
       return busy
     },
     crowded: () =>
-      events > 0 && (events >= limits.maxInFlight * nearlyAll || bytes >= limits.maxInFlightBytes * nearlyAll),
+      events > 0 &&
+      (events >= limits.maxInFlight * nearlyAll || (bytes >= limits.maxInFlightBytes * nearlyAll && !oversize())),
     fitting(rows) {
       const most = Math.min(
         Math.max(1, Math.floor(limits.maxInFlightPerDestination / partOfALane)),
@@ -211,8 +218,10 @@ export function createLanes(limits: LaneLimits): Lanes {
       let taken = 0
       for (const row of rows.slice(0, Math.max(0, most))) {
         size += row.size ?? 0
-        // One event always fits when nothing else is in flight, however large it is.
-        if (size > mostBytes && !(taken === 0 && (events === 0 || size <= limits.maxInFlightBytes - bytes))) break
+        // A first event that is larger than a few runs may go alone; larger than all bytes in flight, one at a time.
+        const alone =
+          taken === 0 && (size <= limits.maxInFlightBytes - bytes || (size > limits.maxInFlightBytes && !oversize()))
+        if (size > mostBytes && !alone) break
         taken += 1
       }
       return rows.slice(0, taken)

@@ -4,6 +4,8 @@ export interface Outcome {
   readonly acknowledged: number
   /** Absent when everything was acknowledged, or when the relay itself stopped before the rest. */
   readonly failure?: Failure
+  /** Where the event that failed was going. */
+  readonly destination?: string
   /** How long the lane waits before it is read again, when nothing could be published for a reason of our own. */
   readonly pauseMs?: number
   /** What the adapter did that the contract does not allow; it is reported as a fault of the adapter. */
@@ -27,7 +29,17 @@ export function readOutcome(result: unknown, length: number): Outcome {
     return outside(`acknowledged ${String(acknowledged)} of ${String(length)} events without a failure`)
   if (typeof failure !== 'object' || (failure as unknown) === null || !kinds.has(failure.kind))
     return outside('reported a failure of no known kind')
-  return { acknowledged, failure }
+  return { acknowledged, failure: withUsableWait(failure) }
+}
+
+/** Longest wait that a broker can ask for: a day. What is no number of milliseconds is no wish. */
+const longestWaitMs = 86_400_000
+
+function withUsableWait(failure: Failure): Failure {
+  const { kind, destination, retryAfterMs, cause } = failure
+  const named = destination === undefined ? { kind, cause } : { kind, cause, destination }
+  if (typeof retryAfterMs !== 'number' || !(retryAfterMs >= 0)) return named
+  return { ...named, retryAfterMs: Math.min(retryAfterMs, longestWaitMs) }
 }
 
 export function outside(what: string, cause: unknown = new Error(`the publisher ${what}`)): Outcome {

@@ -115,6 +115,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     for (const lane of lanes.resting()) if (slots.isDraining(lane.slot)) lanes.remove(lane)
     const ready = slots.drainingSlots().filter((slot) => !lanes.hasIn(slot))
     if (ready.length === 0) return
+    slots.releasing(ready)
     await session.run(release(group, relay, ready))
     for (const slot of ready) slots.lose(slot)
     options.onLost(ready)

@@ -1,5 +1,3 @@
-import { setMaxListeners } from 'node:events'
-
 /**
  * Waiting. The only file beside `relay.ts` that owns timers; everything that waits here takes a signal or a wake-up.
  */
@@ -110,22 +108,26 @@ export interface Deadlines {
   abortAll(reason: Error): void
 }
 
-/** Works that began within a hundredth of their time share one signal and one timer. */
+/** Works that began within a hundredth of their time share one timer. */
 const sharesOfATime = 100
+
+/** A work that has not ended. */
+interface Work {
+  readonly controller: AbortController
+  readonly giveUp: () => void
+}
 
 /** Works that share a deadline. */
 interface Bucket {
-  readonly controller: AbortController
-  /** Gives up the works that have not ended. */
-  readonly waiting: Set<() => void>
+  readonly works: Set<Work>
   /** Until when works may join it. */
   readonly until: number
-  timer: NodeJS.Timeout
 }
 
 /**
- * Deadlines for many short works. With a controller and a timer for each, an event with a key of its own cost the relay
- * 56 us; with shared ones 43. A deadline is late by at most a hundredth.
+ * Deadlines for many short works. With a timer and its listeners for each, an event with a key of its own cost the relay
+ * 56 us; with shared ones 43. A deadline is late by at most a hundredth. No timer keeps the process alive: what it waits
+ * for does.
  */
 export function createDeadlines({ ms, graceMs }: { readonly ms: number; readonly graceMs: number }): Deadlines {
   const open = new Set<Bucket>()
@@ -134,59 +136,46 @@ export function createDeadlines({ ms, graceMs }: { readonly ms: number; readonly
   function join(): Bucket {
     const now = performance.now()
     if (current !== undefined && now < current.until) return current
-    const full = current
-    current = makeBucket(now + ms / sharesOfATime)
-    open.add(current)
-    if (full !== undefined) dropEmpty(full)
-    return current
-  }
-
-  function makeBucket(until: number): Bucket {
-    const controller = new AbortController()
-    setMaxListeners(0, controller.signal)
+    const made: Bucket = { works: new Set(), until: now + ms / sharesOfATime }
+    current = made
+    open.add(made)
     const expire = (): void => {
-      controller.abort(new Error(`no answer within ${String(ms)} ms`))
+      open.delete(made)
+      abort(made, new Error(`no answer within ${String(ms)} ms`))
     }
-    const timer = setTimeout(expire, Math.min(ms + ms / sharesOfATime, longestTimerMs))
-    const made: Bucket = { controller, waiting: new Set(), until, timer }
-    controller.signal.addEventListener('abort', () => {
-      if (current === made) current = undefined
-      clearTimeout(made.timer)
-      made.timer = setTimeout(() => {
-        open.delete(made)
-        for (const giveUp of made.waiting) giveUp()
-      }, graceMs)
-      dropEmpty(made)
-    })
+    setTimeout(expire, Math.min(ms + ms / sharesOfATime, longestTimerMs)).unref()
     return made
   }
 
-  /** A bucket that nobody can join and nobody waits in: its signal must not abort for works that have ended. */
-  function dropEmpty(bucket: Bucket): void {
-    if (bucket === current || bucket.waiting.size > 0) return
-    clearTimeout(bucket.timer)
-    open.delete(bucket)
+  function abort({ works }: Bucket, reason: Error): void {
+    const aborted = [...works]
+    for (const { controller } of aborted) controller.abort(reason)
+    const giveUp = (): void => {
+      for (const work of aborted) work.giveUp()
+    }
+    setTimeout(giveUp, graceMs).unref()
   }
 
   return {
     async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof late> {
-      const bucket = join()
-      let giveUp: (() => void) | undefined
+      const { works } = join()
+      const controller = new AbortController()
+      let entry: Work | undefined
       try {
         return await new Promise<T | typeof late>((resolve, reject) => {
-          giveUp = () => {
+          const giveUp = (): void => {
             resolve(late)
           }
-          bucket.waiting.add(giveUp)
-          work(bucket.controller.signal).then(resolve, reject)
+          entry = { controller, giveUp }
+          works.add(entry)
+          work(controller.signal).then(resolve, reject)
         })
       } finally {
-        if (giveUp !== undefined) bucket.waiting.delete(giveUp)
-        dropEmpty(bucket)
+        if (entry !== undefined) works.delete(entry)
       }
     },
     abortAll(reason) {
-      for (const { controller } of open) controller.abort(reason)
+      for (const bucket of open) abort(bucket, reason)
     },
   }
 }

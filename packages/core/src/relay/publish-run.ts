@@ -20,7 +20,9 @@ export interface RunContext {
   readonly emit: (signal: RelaySignal) => void
   /** Reads payloads that did not come with their rows; undefined when the database cannot be asked. */
   readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array> | undefined>
-  readonly onStuck: (cause: unknown) => void
+  /** Which connection of the publisher a publish begins with. */
+  readonly generation: () => number
+  readonly onStuck: (cause: unknown, generation: number) => void
   /** A destination acknowledged so many events. */
   readonly onAcknowledged: (destination: string, events: number) => void
 }
@@ -28,7 +30,7 @@ export interface RunContext {
 /** What the caller of `publishRows` decides while it goes on. */
 export interface RunProgress {
   /** False as soon as nothing more of this lane may be published: its slot moves, the lease is over, the relay stops. */
-  readonly mayPublish: () => boolean
+  readonly mayPublish: (destination: string) => boolean
   /** So many events from the start are acknowledged, and more are on their way. */
   readonly onProgress: (acknowledged: number) => void
 }
@@ -47,11 +49,11 @@ export async function publishRows(
   while (done < rows.length) {
     const chunk = await nextChunk(rows, done, context)
     if (chunk.events.length === 0) return { acknowledged: done, ...chunk.rest }
-    if (!progress.mayPublish()) return { acknowledged: done }
+    if (!progress.mayPublish(chunk.destination)) return { acknowledged: done }
     if (done > 0) progress.onProgress(done)
     const outcome = await publishChunk(chunk, rows.slice(done, done + chunk.events.length), context)
     done += outcome.acknowledged
-    if (outcome.failure !== undefined) return { ...outcome, acknowledged: done }
+    if (outcome.failure !== undefined) return { ...outcome, acknowledged: done, destination: chunk.destination }
   }
   return { acknowledged: done }
 }
@@ -153,15 +155,16 @@ async function publishChunk(
 
 async function callPublisher(
   events: readonly OutboxEvent[],
-  { publisher, limits, deadlines, onStuck }: RunContext,
+  { publisher, limits, deadlines, generation, onStuck }: RunContext,
 ): Promise<Outcome> {
+  const began = generation()
   try {
     const result = await deadlines.run(async (signal) => publisher.publish(events, signal))
     if (result !== late) return readOutcome(result, events.length)
     const cause = new Error(
       `no answer of ${publisher.name} within ${String(limits.publishTimeoutMs + limits.publishGraceMs)} ms`,
     )
-    onStuck(cause)
+    onStuck(cause, began)
     return { acknowledged: 0, failure: { kind: 'unknown', cause } }
   } catch (error) {
     return outside('threw instead of reporting an outcome', error)

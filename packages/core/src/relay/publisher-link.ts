@@ -15,7 +15,10 @@ export interface PublisherLink {
   readonly state: 'connecting' | 'ready' | 'replacing' | 'stuck' | 'closed'
   readonly cause: unknown
   start(): void
-  replace(cause: unknown): void
+  /** Replaces the publisher, unless that has happened since the publish began that asks for it. */
+  replace(cause: unknown, generation: number): void
+  /** Rises with every connect that succeeds. */
+  readonly generation: number
   close(): Promise<void>
 }
 
@@ -37,7 +40,10 @@ export function createPublisherLink({
 }: PublisherLinkOptions): PublisherLink {
   let state: PublisherLink['state'] = 'connecting'
   let cause: unknown
+  let generation = 0
   const closing = new AbortController()
+
+  const isClosing = (): boolean => closing.signal.aborted
 
   async function connect(): Promise<void> {
     for (let failures = 0; !closing.signal.aborted; failures++) {
@@ -49,6 +55,12 @@ export function createPublisherLink({
       try {
         const answer = await within(publisher.connect(attempt.signal), timeoutMs)
         if (answer !== late) {
+          if (isClosing()) {
+            // It came too late: nobody else would close it.
+            await end()
+            return
+          }
+          generation += 1
           state = 'ready'
           cause = undefined
           if (failures > 0) emit({ kind: 'breaker', destination: publisher.name, open: false, cause: undefined })
@@ -103,8 +115,11 @@ export function createPublisherLink({
     start() {
       void connect()
     },
-    replace(reason) {
-      if (state !== 'ready') return
+    get generation() {
+      return generation
+    },
+    replace(reason, since) {
+      if (state !== 'ready' || since !== generation) return
       state = 'replacing'
       cause = reason
       void reconnect(reason)

@@ -29,6 +29,7 @@ export async function registerRelay(
   const id = `${hostname()}:${String(process.pid)}:${randomUUID().slice(0, 8)}`
   // READ COMMITTED whatever the default is: an older snapshot than the lock would not see who registered meanwhile.
   await session.run({ text: 'begin isolation level read committed', values: [] })
+  const { generation } = session
   try {
     await session.run(registrationLock(names))
     const overlap = readOverlap((await session.run(overlapStatement(names, group, topics))).rows)
@@ -48,6 +49,8 @@ export async function registerRelay(
       await session.run(statement)
     }
     await session.run({ text: 'commit', values: [] })
+    if (session.generation !== generation)
+      throw new OutboxError('DATABASE_UNREACHABLE', 'The connection was lost while the relay registered.')
     return id
   } catch (error) {
     await session.run({ text: 'rollback', values: [] }).catch(() => session.drop())

@@ -142,6 +142,7 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
   async function startNow(): Promise<void> {
     requireSessions(client)
     halt = new AbortController()
+    troubles.clear()
     const stopped = halt.signal
     // Everything that waits listens to it, and Node takes more than ten listeners for a leak.
     setMaxListeners(0, stopped)

@@ -1,5 +1,5 @@
 import type { RelaySignal } from '../contract/signals.ts'
-import { sqlFault } from '../contract/sql-state.ts'
+import { sqlFault, sqlState } from '../contract/sql-state.ts'
 import { acknowledgeStatement } from '../storage/acknowledge.ts'
 import type { Names } from '../storage/names.ts'
 import { readSettled, type SettleEntry, type Settled, settleStatement } from '../storage/settle.ts'
@@ -54,7 +54,18 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
   let queue: Item[] = []
   let active = false
   let parked = 0
+  let inTrouble = false
   const idleWaiters = new Set<() => void>()
+
+  function troubled(cause: unknown): void {
+    if (!inTrouble) emit({ kind: 'database', use: 'settle', ok: false, cause })
+    inTrouble = true
+  }
+
+  function recovered(): void {
+    if (inTrouble) emit({ kind: 'database', use: 'settle', ok: true, cause: undefined })
+    inTrouble = false
+  }
 
   async function work(): Promise<void> {
     if (active) return
@@ -89,12 +100,12 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
       try {
         const entries = batch.flatMap((item) => item.entries)
         const { rows } = await session.run(toStatement({ group, owner: owner(), slots: slotsOf(batch), entries }))
-        if (failures > 0) emit({ kind: 'database', use: 'settle', ok: true, cause: undefined })
+        recovered()
         apply(batch, readSettled(rows), performance.now() - started)
         return
       } catch (error) {
         if (sqlFault(error) === 'statement') return isolate(batch, error)
-        if (failures === 0 && !stopped.aborted) emit({ kind: 'database', use: 'settle', ok: false, cause: error })
+        if (!stopped.aborted) troubled(error)
         if (!(await pause(retryPauseMs(failures), stopped))) return
       }
     }
@@ -114,8 +125,10 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
       for (const part of split(item)) await write([part])
       return
     }
-    emit({ kind: 'database', use: 'settle', ok: false, cause: error })
-    park({ ...item, entries: item.entries.map(withoutErrorText) }, refusedPauseMs)
+    troubled(error)
+    // A text that cannot be stored (classes 22 and 54) is left out; anything else is tried again as it is.
+    const unstorable = /^(22|54)/.test(sqlState(error) ?? '')
+    park(unstorable ? { ...item, entries: item.entries.map(withoutErrorText) } : item, refusedPauseMs)
   }
 
   function apply(batch: readonly Item[], settled: Settled, durationMs: number): void {

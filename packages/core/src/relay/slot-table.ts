@@ -14,6 +14,8 @@ export interface SlotTable {
   usable(): readonly number[]
   /** The epoch under which a lane of this slot may start, undefined when none may. */
   epoch(slot: number): string | undefined
+  /** Whether slots were gained since the last call of `takeFresh`. */
+  readonly hasFresh: boolean
   /** Takes the slots that were gained since the last call. */
   takeFresh(): number[]
   gain(slots: readonly OwnedSlot[]): void
@@ -21,6 +23,8 @@ export interface SlotTable {
   reconcile(owned: readonly OwnedSlot[]): { readonly gained: number; readonly lost: number }
   /** Starts to give up so many slots, first those of which nothing is in flight. */
   drain(count: number, now: number, isIdle: (slot: number) => boolean): void
+  /** These slots are being released: nothing brings them back. */
+  releasing(slots: readonly number[]): void
   /** Keeps slots that could not be given up for too long, because something of them hangs: the others go on meanwhile. */
   keepStuck(now: number): void
   isDraining(slot: number): boolean
@@ -65,6 +69,9 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
       return usable
     },
     epoch: (slot) => (draining.has(slot) ? undefined : epochs.get(slot)),
+    get hasFresh() {
+      return fresh.length > 0
+    },
     takeFresh() {
       const taken = fresh
       fresh = []
@@ -85,6 +92,9 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
       const rank = (slot: number): number => (isIdle(slot) ? 0 : stuck.has(slot) ? 2 : 1)
       for (const slot of candidates.sort((a, b) => rank(a) - rank(b)).slice(0, count)) draining.set(slot, now)
       usable = undefined
+    },
+    releasing(slots) {
+      for (const slot of slots) draining.set(slot, Infinity)
     },
     keepStuck(now) {
       for (const [slot, since] of draining) {

@@ -1,6 +1,6 @@
-import { parentPort, workerData } from 'node:worker_threads'
 import { createOutbox, fromPg } from '@inorder/core'
 import pg from 'pg'
+import { liveWithParent, readOrders, tellParent } from '../../test/stand/parent-channel.ts'
 import { type PublishReply, type PublishRequest, remotePublisher } from '../../test/stand/remote-publisher.ts'
 
 export interface RelayOrders {
@@ -14,12 +14,13 @@ export type ToRelay = PublishReply | { readonly kind: 'stop' }
 
 export type FromRelay = PublishRequest | { readonly kind: 'slots'; readonly owned: number; readonly gained: number }
 
-// One relay in a thread of its own, so that it can be ended in the middle of whatever it does.
+// One relay in a process of its own, so that it can be killed in the middle of whatever it does.
 
-const orders = workerData as RelayOrders
-const tell = (message: FromRelay): void => parentPort?.postMessage(message)
+liveWithParent()
+const orders = readOrders() as RelayOrders
+const tell = (message: FromRelay): void => void tellParent(message)
 const publisher = remotePublisher(orders.name, tell)
-const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 5, application_name: orders.name })
+const pool = new pg.Pool({ connectionString: orders.databaseUrl, max: 8, application_name: orders.name })
 pool.on('error', () => undefined)
 const outbox = createOutbox({ client: fromPg(pool) })
 const relay = outbox.relay({
@@ -34,11 +35,10 @@ const relay = outbox.relay({
 async function stop(): Promise<void> {
   await outbox.close()
   await pool.end()
-  // Ends this thread only. The loader has a port of its own, which would keep it alive.
   process.exit(0)
 }
 
-parentPort?.on('message', (message: ToRelay) => {
+process.on('message', (message: ToRelay) => {
   if (message.kind === 'published') publisher.answer(message)
   else void stop()
 })
