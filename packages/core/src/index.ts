@@ -4,6 +4,7 @@
 export { createOutbox, type Outbox } from './outbox.ts'
 export type { OutboxOptions, RelayOptions } from './options.ts'
 export {
+  type ClientOf,
   fromPg,
   type PgClient,
   type PgPool,

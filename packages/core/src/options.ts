@@ -19,9 +19,9 @@ import type { SqlClient } from './contract/sql-client.ts'
 import type { Serialize } from './contract/event.ts'
 
 /** Options of an outbox. */
-export interface OutboxOptions<Tx, Db> {
+export interface OutboxOptions<Tx, Db, Given extends Tx = Tx> {
   /** The PostgreSQL client: `fromPg(pool)`. */
-  readonly client: SqlClient<Tx, Db>
+  readonly client: SqlClient<Tx, Db, Given>
   /** Schema that holds the tables, at most 63 bytes. Default `outbox`. A second outbox is a second schema. */
   readonly schema?: string
   /**
@@ -133,12 +133,14 @@ const relayTable: OptionTable = {
   random: functionOption(),
 }
 
-export type OutboxSettings<Tx, Db> = OutboxOptions<Tx, Db> & {
+export type OutboxSettings<Tx, Db, Given extends Tx> = OutboxOptions<Tx, Db, Given> & {
   readonly schema: string
   readonly maxPayloadBytes: number
 }
 
-export function readOutboxOptions<Tx, Db>(given: OutboxOptions<Tx, Db>): OutboxSettings<Tx, Db> {
+export function readOutboxOptions<Tx, Db, Given extends Tx>(
+  given: OutboxOptions<Tx, Db, Given>,
+): OutboxSettings<Tx, Db, Given> {
   checkOptions('createOutbox', given, outboxTable)
   return { ...given, schema: given.schema ?? 'outbox', maxPayloadBytes: given.maxPayloadBytes ?? mebibyte }
 }

@@ -8,7 +8,7 @@ import { type Enqueued, enqueueEvents } from './write/enqueue.ts'
 import type { EventInput } from './write/validate-event.ts'
 
 /** One outbox: a schema, the client that reaches it, and the relays of this process. */
-export interface Outbox<Tx, Db> extends AsyncDisposable {
+export interface Outbox<Tx, Db, Given extends Tx = Tx> extends AsyncDisposable {
   /** Brings the schema up to date. Safe at every start and from many processes at once. */
   migrate(): Promise<MigrationResult>
   /** The same as text, for your own migration tool. */
@@ -23,23 +23,31 @@ export interface Outbox<Tx, Db> extends AsyncDisposable {
   enqueue(tx: Tx, event: EventInput): Promise<Enqueued>
   enqueue(tx: Tx, events: readonly EventInput[]): Promise<Enqueued[]>
   /** Runs `work` in a transaction and wakes the relays once it has committed. */
-  transaction<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T>
+  transaction<T>(db: Db, work: (tx: Given) => Promise<T>): Promise<T>
   /** Tells relays that something was committed, those of this process at once and others by one coalesced NOTIFY. */
   wake(): void
   /** A relay of this outbox. It does nothing until `start` or `drain`. */
   relay(options: RelayOptions): Relay
-  /** Stops the relays of this outbox and closes its connections. The pool stays yours to close. */
+  /**
+   * Stops the relays of this outbox and gives its connections back. The pool stays yours to close, afterwards: it waits
+   * for the connection that sends wake-ups.
+   */
   close(): Promise<void>
 }
 
 /**
  * @example
  * const outbox = createOutbox({ client: fromPg(pool) })
- * await outbox.transaction(pool, (tx) => outbox.enqueue(tx, { topic: 'orders', key: 'order-1', payload: { total: 10 } }))
+ * await outbox.transaction(pool, async (tx) => {
+ *   await tx.query("insert into orders (id, status) values (1, 'placed')")
+ *   await outbox.enqueue(tx, { topic: 'orders', key: 'order-1', payload: { total: 10 } })
+ * })
  *
  * @throws OutboxError OPTIONS_INVALID with every problem in one error.
  */
-export function createOutbox<Tx, Db>(options: OutboxOptions<Tx, Db>): Outbox<Tx, Db> {
+export function createOutbox<Tx, Db, Given extends Tx = Tx>(
+  options: OutboxOptions<Tx, Db, Given>,
+): Outbox<Tx, Db, Given> {
   const { client, schema, maxPayloadBytes, serialize } = readOutboxOptions(options)
   const names = namesOf(schema)
   const waker = createWaker(client, names)
@@ -72,7 +80,7 @@ export function createOutbox<Tx, Db>(options: OutboxOptions<Tx, Db>): Outbox<Tx,
       }
     },
     migrationSql: () => migrationSql(names),
-    enqueue: enqueue as Outbox<Tx, Db>['enqueue'],
+    enqueue: enqueue as Outbox<Tx, Db, Given>['enqueue'],
     async transaction(db, work) {
       const result = await client.transaction(db, work)
       wake()

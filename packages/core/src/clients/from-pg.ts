@@ -37,13 +37,22 @@ export interface PgResult {
   readonly rowCount: number | null
 }
 
+/** The client type of a pool, so that a transaction's business statements keep their types. It is not yours to release. */
+export type ClientOf<P extends PgPool> = P extends {
+  connect: { (): Promise<infer C extends PgPoolClient>; (callback: never): unknown }
+}
+  ? Omit<C, 'release'>
+  : P extends { connect(): Promise<infer C extends PgPoolClient> }
+    ? Omit<C, 'release'>
+    : PgClient
+
 /**
  * Uses the `pg` library: a pool for the relay, and the client that ran BEGIN for `enqueue`.
  *
  * A relay takes up to five clients out of the pool and keeps them, so give it a pool of its own, or one that has five
  * to spare.
  */
-export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
+export function fromPg<P extends PgPool>(pool: P): SqlClient<PgClient, PgPool | PgClient, ClientOf<P>> {
   return {
     name: 'pg',
     ...(pool.options.max === undefined ? {} : { maxSessions: pool.options.max }),
@@ -53,7 +62,7 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
         const state = await transactionState(db)
         refuseFailed(state)
         // A transaction of the caller's decides: BEGIN would be ignored in it, and COMMIT would end it.
-        return inTransaction(db, work, state === 'open' ? nested : whole)
+        return inTransaction(db, (tx) => work(tx as ClientOf<P>), state === 'open' ? nested : whole)
       }
       const client = await db.connect()
       // A connection that breaks between two statements says so in an event, which would end the process if nobody
@@ -61,7 +70,7 @@ export function fromPg(pool: PgPool): SqlClient<PgClient, PgPool | PgClient> {
       client.on('error', ignore)
       let broken = true
       try {
-        const result = await inTransaction(client, work, whole)
+        const result = await inTransaction(client, (tx) => work(tx as ClientOf<P>), whole)
         broken = false
         return result
       } catch (error) {

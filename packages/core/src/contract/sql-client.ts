@@ -37,12 +37,12 @@ export interface SqlConnector {
 
 /**
  * What the library needs of a PostgreSQL client library. `Tx` is the transaction handle that the user passes to
- * `enqueue`, `Db` what the user passes to `transaction`.
+ * `enqueue`, `Db` what the user passes to `transaction`, and `Given` the handle that `transaction` passes on.
  */
-export interface SqlClient<Tx, Db = Tx> extends SqlConnector {
+export interface SqlClient<Tx, Db = Tx, Given extends Tx = Tx> extends SqlConnector {
   readonly name: string
   /** The user's transaction as a session. Rejects with NOT_A_TRANSACTION or NOT_IN_TRANSACTION before anything is written. */
   session(tx: Tx): Promise<SqlSession>
   /** Runs `work` between BEGIN and COMMIT on a session of `db`, and ROLLBACK when it throws. */
-  transaction<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T>
+  transaction<T>(db: Db, work: (tx: Given) => Promise<T>): Promise<T>
 }
