@@ -11,7 +11,6 @@ export type OutboxErrorCode =
   | 'TOPICS_OVERLAP'
   | 'DATABASE_UNREACHABLE'
   | 'RELAY_STATE'
-  | 'PUBLISHER_STUCK'
 
 /** One thing that is wrong with an option or an event: where, and what. */
 export interface Problem {

@@ -1,5 +1,5 @@
 /** What a failed statement says about the world, decided on SQLSTATE and never on message text. */
-export type SqlFault = 'connection' | 'conflict' | 'unprepared' | 'schema' | 'statement'
+export type SqlFault = 'connection' | 'conflict' | 'locked' | 'unprepared' | 'schema' | 'statement'
 
 const faults: Readonly<Record<string, SqlFault>> = {
   '25006': 'connection', // read-only: the session is on a demoted primary, only a new one can help
@@ -9,7 +9,7 @@ const faults: Readonly<Record<string, SqlFault>> = {
   '57P05': 'connection',
   '40001': 'conflict',
   '40P01': 'conflict',
-  '55P03': 'conflict', // the role has a lock_timeout
+  '55P03': 'locked', // a lock_timeout, ours or the role's
   '26000': 'unprepared', // a pooler without prepared statements gave us another server session
   '42P05': 'unprepared',
   '3F000': 'schema',

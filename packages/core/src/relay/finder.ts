@@ -6,7 +6,7 @@ import type { Names } from '../storage/names.ts'
 import { readSnapshot, snapshotStatement } from '../storage/snapshot.ts'
 import { readSwept, sweepStatement } from '../storage/sweep.ts'
 import type { Admission } from './admission.ts'
-import type { Lane, Lanes } from './lanes.ts'
+import { type Lane, type Lanes, mostOfALane } from './lanes.ts'
 import type { Session } from './session.ts'
 import type { SlotTable } from './slot-table.ts'
 import type { Slice, Sweeper } from './sweeper.ts'
@@ -24,6 +24,7 @@ export interface FinderOptions {
   /** Events of one lane in one call of the publisher. */
   readonly maxRun: number
   readonly maxInFlight: number
+  readonly maxInFlightPerDestination: number
   readonly sweepIntervalMs: number
 }
 
@@ -57,7 +58,8 @@ export function createFinder(options: FinderOptions): Finder {
   const dueSql = dueStatement(names)
   const sweepSql = sweepStatement(names)
   // A long lane is read several runs ahead; strictly head by head means no further than the head.
-  const rowsOfALane = options.maxRun === 1 ? 1 : Math.min(options.maxRun * runsAhead, maxRowsOfALane)
+  const rowsOfALane =
+    options.maxRun === 1 ? 1 : Math.min(options.maxRun * runsAhead, mostOfALane(options), maxRowsOfALane)
   let known: { snapshot: Snapshot; started: string; generation: number } | undefined
   let sweepAll = false
   let dueAt = Infinity

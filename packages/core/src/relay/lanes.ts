@@ -77,9 +77,14 @@ export interface LaneLimits {
 }
 
 /** What one lane may have in flight, so that a long or slow one leaves room: a part of all events, and a few runs. */
+/** Events of one lane in flight at most, so that no more of them are read. */
+export function mostOfALane({ maxInFlightPerDestination }: Pick<LaneLimits, 'maxInFlightPerDestination'>): number {
+  return Math.max(1, Math.floor(maxInFlightPerDestination / partOfALane))
+}
+
 /** From here on, what is found would mostly be passed over. */
 const nearlyAll = 0.9
-const partOfALane = 10
+const partOfALane = 5
 const runsOfALane = 4
 
 export interface Continuing {
@@ -209,10 +214,7 @@ export function createLanes(limits: LaneLimits): Lanes {
       events > 0 &&
       (events >= limits.maxInFlight * nearlyAll || (bytes >= limits.maxInFlightBytes * nearlyAll && !oversize())),
     fitting(rows) {
-      const most = Math.min(
-        Math.max(1, Math.floor(limits.maxInFlightPerDestination / partOfALane)),
-        limits.maxInFlight - events,
-      )
+      const most = Math.min(mostOfALane(limits), limits.maxInFlight - events)
       const mostBytes = Math.min(limits.maxRunBytes * runsOfALane, limits.maxInFlightBytes - bytes)
       let size = 0
       let taken = 0

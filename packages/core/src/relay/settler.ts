@@ -37,6 +37,9 @@ const maxBatch = 2000
 /** How long a row that somebody else has locked is left alone before it is tried again. */
 const lockedPauseMs = 20
 
+/** How long after a locked row batches are settled in the slower way that passes locked rows over. */
+const cautiousMs = 2000
+
 /** How long an outcome that the database refuses to store is left alone: somebody has to look at the table. */
 const refusedPauseMs = 2000
 
@@ -55,6 +58,8 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
   let active = false
   let parked = 0
   let inTrouble = false
+  /** Somebody had a row locked: until then batches pass locked rows over. */
+  let lockedUntil = 0
   const idleWaiters = new Set<() => void>()
 
   function troubled(cause: unknown): void {
@@ -94,16 +99,22 @@ export function createSettler({ session, names, group, owner, emit, stopped }: S
   }
 
   async function write(batch: readonly Item[]): Promise<void> {
-    const toStatement = batch.every(isPlain) ? acknowledgeSql : settleSql
+    const plain = batch.every(isPlain)
     for (let failures = 0; ; failures++) {
       const started = performance.now()
+      const direct = plain && started > lockedUntil
       try {
         const entries = batch.flatMap((item) => item.entries)
+        const toStatement = direct ? acknowledgeSql : settleSql
         const { rows } = await session.run(toStatement({ group, owner: owner(), slots: slotsOf(batch), entries }))
         recovered()
         apply(batch, readSettled(rows), performance.now() - started)
         return
       } catch (error) {
+        if (direct && sqlFault(error) === 'locked') {
+          lockedUntil = performance.now() + cautiousMs
+          continue
+        }
         if (sqlFault(error) === 'statement') return isolate(batch, error)
         if (!stopped.aborted) troubled(error)
         if (!(await pause(retryPauseMs(failures), stopped))) return

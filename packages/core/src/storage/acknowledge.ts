@@ -2,27 +2,30 @@ import type { Statement } from '../contract/sql-client.ts'
 import { type Names, statementName } from './names.ts'
 import type { SettleParameters } from './settle.ts'
 
+/** How long a row may be locked by somebody else before the batch is settled the other way, in ms. */
+const lockTimeoutMs = 20
+
 /**
- * Settles a batch in which everything was acknowledged: what `settle` does for such entries, in a statement of its own,
- * because most batches have no failure and this one costs them two thirds (100 events: 7.2 ms instead of 11.8, beside
- * 5.3 for a bare update of the same rows).
+ * Settles a batch in which everything was acknowledged, without locking the rows beforehand: locking and then updating
+ * 1,000 rows took 18.1 ms, updating them 10.2. Where somebody else holds one of them locked it ends with 55P03 and has
+ * written nothing; the batch then goes to `settle`, which passes locked rows over.
  *
- * Parameters: $1 group, $2 owner, $3 and $4 slots of this batch and their epochs, $5 ids, $6 event ids, $7 requeues. Index: primary
- * key. Locks: the rows, in id order, skipping locked ones. The answer has the columns of `settle`.
+ * Parameters: $1 group, $2 owner, $3 and $4 slots of this batch and their epochs, $5 ids, $6 event ids, $7 requeues.
+ * Index: primary key, in id order. Locks: the rows. The answer has the columns of `settle`; every id is done with.
+ *
+ * The status is compared in a form that no partial index can serve, or the planner intersects the primary key with all of
+ * one. The timeout holds for this statement alone, whatever session it runs on.
  */
 export function acknowledgeStatement(names: Names): (parameters: SettleParameters) => Statement {
-  const events = names.table('events')
-  const text = `with own as materialized (
+  const text = `with t as materialized (select set_config('lock_timeout', '${String(lockTimeoutMs)}', true)),
+own as materialized (
   select s.slot from ${names.table('slots')} s where s.relay_group = $1 and s.owner = $2 and (s.slot, s.epoch) in (select * from unnest($3::int[], $4::bigint[]))),
-lck as materialized (
-  select e.id, e.event_id, e.status, e.requeues from ${events} e where e.id = any($5::bigint[]) order by e.id for update skip locked),
-m as materialized (
-  select lck.id from unnest($5::bigint[], $6::uuid[], $7::int[]) x(id, event_id, requeues) join lck using (id, event_id, requeues) where lck.status = 'pending'),
-p as (update ${events} e set status = 'published', published_at = clock_timestamp(), available_at = null
-  where e.id = any(array(select id from m)) returning e.id)
-select (select array_agg(id) from p), null, (select array_agg(slot) from own), (select array_agg(id) from lck),
-  case when (select count(*) from lck) < cardinality($5) then
-    (select array_agg(x) from unnest($5::bigint[]) x where not exists (select 1 from ${events} e where e.id = x)) end`
+p as (update ${names.table('events')} e set status = 'published', published_at = clock_timestamp(), available_at = null
+  from unnest($5::bigint[], $6::uuid[], $7::int[]) x(id, event_id, requeues)
+  where (select count(*) = 1 from t) and e.id = any($5::bigint[]) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues
+    and e.status in ('pending', '')
+  returning e.id)
+select (select array_agg(id) from p), null, (select array_agg(slot) from own), $5::bigint[], null`
   const name = statementName('acknowledge', text)
   return ({ group, owner, slots, entries }) => ({
     name,

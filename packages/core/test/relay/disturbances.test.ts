@@ -123,8 +123,8 @@ describe('a relay', () => {
     const took = performance.now() - at
     await locker.query('rollback')
     locker.release()
-    // Ten finds of a relay that has nothing to do take about 1.8 s, of one in a tight loop a few ms.
-    expect(took).toBeGreaterThan(1200)
+    // Ten finds of a relay that has nothing to do take well over a second, of one in a tight loop a few ms.
+    expect(took).toBeGreaterThan(500)
     await stand.deliveries(1)
   })
 

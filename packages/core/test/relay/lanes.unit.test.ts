@@ -147,14 +147,14 @@ describe('room', () => {
     expect(lanes.crowded()).toBe(true)
   })
 
-  it('of one lane is a tenth of the events of its destination, and the bytes of four runs', () => {
+  it('of one lane is a fifth of the events of its destination, and the bytes of four runs', () => {
     const lanes = createLanes({
       maxInFlight: 1000,
       maxInFlightBytes: 1e9,
       maxInFlightPerDestination: 300,
       maxRunBytes: 100,
     })
-    expect(lanes.fitting(rows(500, 1))).toHaveLength(30)
+    expect(lanes.fitting(rows(500, 1))).toHaveLength(60)
     expect(lanes.fitting(rows(500, 50))).toHaveLength(8)
     expect(lanes.fitting(rows(500, 5000))).toHaveLength(1)
   })
