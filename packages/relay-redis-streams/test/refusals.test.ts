@@ -1,32 +1,10 @@
 import { startRedis } from '@inorder/harness'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { redisStreamsPublisher, type RedisStreamsOptions } from '../src/index.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { redisStreamsPublisher } from '../src/index.ts'
 import { event, eventually, idsOf, observe, publish, publishUntilAcknowledged, run } from './rig.ts'
+import { ownRedis } from './own-redis.ts'
 
-const server = await startRedis()
-const observer = observe(server.url)
-const { redis } = observer
-const open: { close(): Promise<void> }[] = []
-
-async function connected(options: Partial<RedisStreamsOptions> = {}) {
-  const publisher = redisStreamsPublisher({ connection: server.url, ...options })
-  open.push(publisher)
-  await publisher.connect(AbortSignal.timeout(5000))
-  return publisher
-}
-
-beforeEach(async () => {
-  await redis.flushall()
-})
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((one) => one.close()))
-})
-
-afterAll(async () => {
-  await observer[Symbol.asyncDispose]()
-  await server.stop()
-})
+const { server, redis, observer, connected } = await ownRedis()
 
 test('a refusal in the middle of a script keeps what came before and nothing behind it', async () => {
   const publisher = await connected()

@@ -1,34 +1,10 @@
 import { crc32 } from 'node:zlib'
-import { startRedis } from '@inorder/harness'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { redisStreamsPublisher, type RedisStreamsOptions } from '../src/index.ts'
-import { event, idsOf, observe, publish, publishUntilAcknowledged, run } from './rig.ts'
+import { expect, test } from 'vitest'
+import { event, idsOf, publish, publishUntilAcknowledged, run } from './rig.ts'
+import { ownRedis } from './own-redis.ts'
 
-const server = await startRedis()
-const observer = observe(server.url)
-const { redis } = observer
-const open: { close(): Promise<void> }[] = []
-
-async function connected(options: Partial<RedisStreamsOptions> = {}) {
-  const publisher = redisStreamsPublisher({ connection: server.url, ...options })
-  open.push(publisher)
-  await publisher.connect(AbortSignal.timeout(5000))
-  return publisher
-}
-
-beforeEach(async () => {
-  await redis.flushall()
-})
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((one) => one.close()))
-})
-
-afterAll(async () => {
-  await observer[Symbol.asyncDispose]()
-  await server.stop()
-})
+const { server, redis, observer, connected } = await ownRedis()
 
 test('nothing is trimmed by default', async () => {
   const publisher = await connected()

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fromPg } from '../../src/clients/from-pg.ts'
-import type { SqlConnection } from '../../src/contract/sql-client.ts'
-import { createOutbox } from '../../src/outbox.ts'
 import { gate } from '../support/gate.ts'
+import { mortalOutbox } from '../support/mortal-outbox.ts'
 import { relayStand } from '../support/relay-stand.ts'
 import { testPublisher } from '../support/test-publisher.ts'
 
@@ -25,9 +23,10 @@ describe('stop', () => {
     const stopping = relay.stop({ graceMs: 50 })
     release.open()
     await stopping
+    // The lock is still there.
+    expect(relay.health().state).toBe('stopped')
     await locker.query('rollback')
     locker.release()
-    expect(await stand.states()).toEqual({ pending: 1 })
   })
 
   it('during a start stops the relay that starts, and so does the close of its outbox', async () => {
@@ -77,24 +76,10 @@ describe('drain', () => {
 
   it('waits for the lease of a relay that died', async () => {
     await using stand = await relayStand()
-    const open = new Set<SqlConnection>()
-    let dead = false
-    const client = fromPg(stand.pool)
-    const mortal = createOutbox({
-      client: {
-        ...client,
-        async connect() {
-          if (dead) throw new Error('dead')
-          const connection = await client.connect()
-          open.add(connection)
-          return connection
-        },
-      },
-    })
+    const { outbox: mortal, die } = mortalOutbox(stand.pool)
     const victim = mortal.relay({ leaseMs: 900, publisher: testPublisher(() => ({ acknowledged: 0 })) })
     await victim.start()
-    dead = true
-    for (const connection of open) await connection.close()
+    await die()
     await stand.enqueue({ payload: 'x' })
     await stand.relay({ leaseMs: 900 }).drain()
     expect(stand.delivered).toEqual(['x'])
