@@ -1,18 +1,20 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import pc from 'picocolors'
 import type { Benchmark, BenchmarkOptions, BenchmarkResult } from './benchmark.ts'
 import { drain } from './drain.ts'
+import { enqueue } from './enqueue.ts'
 import { fetch } from './fetch.ts'
 import { describe, judge } from './figure.ts'
+import { memory } from './memory.ts'
+import { save as writeResult } from './save.ts'
+import { steady } from './steady.ts'
 import { formatTable } from './table.ts'
+import { wake } from './wake.ts'
 
 // `npm run bench -- NAME`: one benchmark with its own servers. Tables on stdout, progress on stderr. Exit codes: 0 every
 // figure that is held was reached or near, 1 one was missed or a promise broke, 2 wrong options.
 
-const benchmarks: readonly Benchmark[] = [fetch, drain]
+const benchmarks: readonly Benchmark[] = [fetch, drain, steady, memory, wake, enqueue]
 const colours = pc.createColors(process.stdout.isTTY && process.env.NO_COLOR === undefined)
 
 interface Given extends BenchmarkOptions {
@@ -21,7 +23,7 @@ interface Given extends BenchmarkOptions {
 }
 
 const command = new Command('npm run bench --')
-  .argument('<name>', benchmarks.map(({ name }) => name).join(', '))
+  .argument('[name]', benchmarks.map(({ name }) => name).join(', '))
   .option('--rows <n>', 'size of the benchmark; each has its own default', whole)
   .option('--repetitions <n>', 'how often each way is measured', whole, 3)
   .option('--seconds <n>', 'how long each phase lasts where time is the size', whole, 20)
@@ -37,7 +39,7 @@ const [name = ''] = command.args
 const options = command.opts<Given>()
 const benchmark = benchmarks.find((each) => each.name === name)
 if (benchmark === undefined) {
-  console.error(`There is no benchmark ${name}. There are:\n${listed()}`)
+  console.error(`${name === '' ? 'Name a benchmark' : `There is no benchmark ${name}`}. There are:\n${listed()}`)
   process.exit(2)
 }
 
@@ -56,23 +58,30 @@ async function report({ name: bench }: Benchmark, given: BenchmarkResult, { json
   const missed = figures.filter((figure) => judge(figure) === 'missed')
   for (const figure of figures) {
     const verdict = judge(figure)
-    if (verdict !== undefined) console.log(colours[verdict === 'reached' ? 'green' : verdict === 'near' ? 'yellow' : 'red'](describe(figure)))
+    if (verdict !== undefined)
+      console.log(colours[verdict === 'reached' ? 'green' : verdict === 'near' ? 'yellow' : 'red'](describe(figure)))
   }
   for (const what of broken) console.log(colours.red(`BROKEN ${what}`))
-  console.log(`\n${Object.entries(environment).map(([key, value]) => `${key} ${value}`).join(', ')}`)
+  console.log(
+    `\n${Object.entries(environment)
+      .map(([key, value]) => `${key} ${value}`)
+      .join(', ')}`,
+  )
   const document = {
     bench,
     ok: missed.length === 0 && broken.length === 0,
     missed: missed.map((figure) => figure.name),
     broken,
     figures: Object.fromEntries(figures.map((figure) => [figure.name, figure.value])),
-    targets: Object.fromEntries(figures.filter(({ target }) => target !== undefined).map((figure) => [figure.name, { ...figure.target, verdict: judge(figure) }])),
+    targets: Object.fromEntries(
+      figures
+        .filter(({ target }) => target !== undefined)
+        .map((figure) => [figure.name, { ...figure.target, verdict: judge(figure) }]),
+    ),
     environment,
   }
   if (save) {
-    const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), 'results')
-    await mkdir(folder, { recursive: true })
-    await writeFile(join(folder, `${bench}.json`), `${JSON.stringify({ ...document, tables }, undefined, 2)}\n`)
+    await writeResult(bench, document)
     say(`written to benchmarks/results/${bench}.json`)
   }
   for (const figure of missed) console.error(colours.red(`MISSED ${describe(figure)}`))
@@ -86,6 +95,7 @@ function listed(): string {
 
 function whole(text: string): number {
   const value = Number(text)
-  if (text === '' || !Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number from 1.')
+  if (text === '' || !Number.isInteger(value) || value < 1)
+    throw new InvalidArgumentError('It must be a whole number from 1.')
   return value
 }

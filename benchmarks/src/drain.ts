@@ -8,10 +8,10 @@ import { drainByRelay } from './drain-relay.ts'
 import type { Figure } from './figure.ts'
 import { rounded } from './figure.ts'
 import { fill } from './fill.ts'
-import { drainByHotStatements } from './hot-statements.ts'
+import { drainByHotStatements } from './drain-statements.ts'
 import { drainPlainly } from './plain-statements.ts'
 import { type BenchmarkServer, startBenchmarkServer } from './server.ts'
-import { median, spreadOf } from './statistics.ts'
+import { median, medianRatio, spreadOf } from './statistics.ts'
 
 const payloadBytes = 200
 /** Events that a relay has in flight to one destination by default; the bare client gets the same. */
@@ -37,7 +37,15 @@ export const drain: Benchmark = {
     const broken: string[] = []
     const rows: string[][] = []
     for (const load of loads.filter(({ name }) => wanted(context.only, name))) {
-      const rates = await measureLoad({ server, redisUrl: redis.url, events, key: load.key, name: load.name, context, broken })
+      const rates = await measureLoad({
+        server,
+        redisUrl: redis.url,
+        events,
+        key: load.key,
+        name: load.name,
+        context,
+        broken,
+      })
       rows.push(...tableRows(load.name, rates))
       figures.push(...figuresOf(load.name, rates))
     }
@@ -46,7 +54,12 @@ export const drain: Benchmark = {
       head: ['load', 'way', 'events/s', 'least', 'most', 'of plain'],
       rows,
     }
-    return { tables: [table], figures, environment: { ...server.environment, redis: await redisVersion(redis.url) }, broken }
+    return {
+      tables: [table],
+      figures,
+      environment: { ...server.environment, redis: await redisVersion(redis.url) },
+      broken,
+    }
   },
 }
 
@@ -81,7 +94,9 @@ async function measureLoad(load: Load): Promise<Rates> {
         rates[way].push(events / measured.seconds)
         await server.drop(url)
       }
-      context.say(`${load.name} ${repetition}/${context.repetitions} ${way}: ${rounded(rates[way].at(-1) ?? 0)} events/s`)
+      context.say(
+        `${load.name} ${repetition}/${context.repetitions} ${way}: ${rounded(rates[way].at(-1) ?? 0)} events/s`,
+      )
     }
   }
   await server.drop(template)
@@ -99,7 +114,11 @@ async function preload({ server, events, key, name, context }: Load): Promise<st
   return url
 }
 
-async function measureWay(way: Exclude<Way, 'bare ioredis'>, url: string, load: Load): Promise<{ seconds: number; runs?: readonly number[] }> {
+async function measureWay(
+  way: Exclude<Way, 'bare ioredis'>,
+  url: string,
+  load: Load,
+): Promise<{ seconds: number; runs?: readonly number[] }> {
   const { events, broken, context } = load
   const check = (what: string, got: number, expected: number): void => {
     if (got !== expected) broken.push(`${load.name}, ${way}: ${what} ${got}, expected ${expected}`)
@@ -124,22 +143,20 @@ async function measureWay(way: Exclude<Way, 'bare ioredis'>, url: string, load: 
 }
 
 function figuresOf(load: string, rates: Rates): Figure[] {
-  const each = ways.map((way): Figure => ({ name: `${load} ${way}`, value: median(rates[way]), unit: 'events/s' }))
-  const ratio = (of: number, to: number): number => of / to
-  const plain = median(rates['plain statements'])
-  const redis = median(rates['bare ioredis'])
+  const plain = rates['plain statements']
+  const ceiling = plain.map((rate, repetition) => Math.min(rate, rates['bare ioredis'][repetition] ?? rate))
   return [
-    ...each,
+    ...ways.map((way): Figure => ({ name: `${load} ${way}`, value: median(rates[way]), unit: 'events/s' })),
     {
       name: `${load} relay of plain statements`,
-      value: ratio(median(rates.relay), plain),
+      value: medianRatio(rates.relay, plain),
       unit: '',
       target: { atLeast: 0.8, tolerance: 0.1 },
     },
-    { name: `${load} relay of hot statements`, value: ratio(median(rates.relay), median(rates['hot statements'])), unit: '' },
+    { name: `${load} relay of hot statements`, value: medianRatio(rates.relay, rates['hot statements']), unit: '' },
     {
       name: `${load} relay into redis of the smaller ceiling`,
-      value: ratio(median(rates['relay, redis']), Math.min(plain, redis)),
+      value: medianRatio(rates['relay, redis'], ceiling),
       unit: '',
       target: { atLeast: 0.6, tolerance: 0.1 },
     },
@@ -147,10 +164,10 @@ function figuresOf(load: string, rates: Rates): Figure[] {
 }
 
 function tableRows(load: string, rates: Rates): string[][] {
-  const plain = median(rates['plain statements'])
   return ways.map((way) => {
     const { median: middle, least, most } = spreadOf(rates[way])
-    return [load, way, rounded(middle), rounded(least), rounded(most), rounded(middle / plain)]
+    const ofPlain = medianRatio(rates[way], rates['plain statements'])
+    return [load, way, rounded(middle), rounded(least), rounded(most), rounded(ofPlain)]
   })
 }
 

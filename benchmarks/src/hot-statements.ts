@@ -1,30 +1,79 @@
-import { fromPg, type SqlConnection } from '@inorder/core'
+import { fromPg, type Statement } from '@inorder/core'
 import pg from 'pg'
-import { compareLanes, firstLane, idAfter, lastLane, slotCount, slotOf } from '../../packages/core/src/contract/lane.ts'
-import { findStatement, type LaneRows, readFound } from '../../packages/core/src/storage/find.ts'
-import { type Names, namesOf } from '../../packages/core/src/storage/names.ts'
+import { firstLane, lastLane, slotCount, slotOf } from '../../packages/core/src/contract/lane.ts'
+import { dueStatement } from '../../packages/core/src/storage/due.ts'
+import {
+  type FindParameters,
+  type Found,
+  findStatement,
+  type LaneRows,
+  readFound,
+  type Snapshot,
+} from '../../packages/core/src/storage/find.ts'
+import { namesOf } from '../../packages/core/src/storage/names.ts'
 import { readSettled, settleStatement } from '../../packages/core/src/storage/settle.ts'
 import { readSnapshot, snapshotStatement } from '../../packages/core/src/storage/snapshot.ts'
 import { readSwept, sweepStatement } from '../../packages/core/src/storage/sweep.ts'
 
+// The only file of the benchmarks that looks inside core: it runs the hot statements one by one.
+
+export type { LaneRows, Snapshot }
+export type FindChanges = Partial<FindParameters> & { readonly previous: Snapshot }
+
 export const everySlot: readonly number[] = Array.from({ length: slotCount }, (_, slot) => slot)
-const rowsOfALane = 100
-const rowsInAll = 2000
-const lanesOfASweep = 500
+/** Lanes in one sweep, rows of a lane and rows in one answer: what a relay asks for with its defaults. */
+export const sweepLanes = 500
+const rowsOfALane = 1000
+const rows = 2000
 
 /** A session that runs the outbox's own statements, prepared as a relay prepares them. */
-export interface OpenStatements extends AsyncDisposable {
-  readonly session: SqlConnection
-  readonly names: Names
+export interface HotStatements extends AsyncDisposable {
+  snapshot(): Promise<Snapshot>
+  find(changes: FindChanges): Promise<Found>
+  due(): Promise<void>
+  /** Sweeps one slot, or all of them as if they were one, from a lane on. */
+  sweep(range: { readonly slot?: number | undefined; readonly from?: string | undefined }): Promise<LaneRows[]>
+  /** Marks every row as acknowledged, and says how many were. */
+  settle(lanes: readonly LaneRows[]): Promise<number>
+  transaction(verb: 'begin' | 'rollback'): Promise<void>
 }
 
-export async function openStatements(url: string): Promise<OpenStatements> {
-  const pool = new pg.Pool({ connectionString: url, max: 4 })
+export async function openHotStatements(url: string): Promise<HotStatements> {
+  const pool = new pg.Pool({ connectionString: url, max: 10 })
   pool.on('error', () => undefined)
   const session = await fromPg(pool).connect()
+  const run = (statement: Statement): ReturnType<typeof session.run> => session.run(statement)
+  const names = namesOf('outbox')
+  const [find, due, sweep, settle] = [
+    findStatement(names),
+    dueStatement(names),
+    sweepStatement(names),
+    settleStatement(names),
+  ]
   return {
-    session,
-    names: namesOf('outbox'),
+    snapshot: async () => readSnapshot((await run(snapshotStatement)).rows).snapshot,
+    async find(changes) {
+      const usual = { arrivals: 1000, slots: everySlot, topics: null, lanes: [], lows: [], rowsOfALane, busy: [], rows }
+      return readFound((await run(find({ ...usual, ...changes }))).rows)
+    },
+    async due() {
+      await run(due())
+    },
+    async sweep({ slot, from }) {
+      const to = lastLane(slot ?? slotCount - 1)
+      const parameters = { from: from ?? firstLane(slot ?? 0), to, lanes: sweepLanes, rowsOfALane, topics: null, rows }
+      return readSwept((await run(sweep(parameters))).rows)
+    },
+    async settle(lanes) {
+      const slots = [...new Set(lanes.map(({ lane }) => slotOf(lane)))].map((slot) => ({ slot, epoch: '1' }))
+      const entries = lanes.flatMap((lane) =>
+        lane.rows.map(({ id, eventId, attempts, requeues }) => ({ id, eventId, attempts, requeues })),
+      )
+      return readSettled((await run(settle({ group: 'bench', owner: 'bench', slots, entries }))).rows).published.size
+    },
+    async transaction(verb) {
+      await run({ text: verb, values: [] })
+    },
     async [Symbol.asyncDispose]() {
       await session.close()
       await pool.end()
@@ -32,53 +81,7 @@ export async function openStatements(url: string): Promise<OpenStatements> {
   }
 }
 
-/**
- * The relay's own statements and nothing else, back to back on one connection: sweep the slots, settle what they
- * brought, then go on with the lanes that had more. No publisher, no overlap.
- */
-export async function drainByHotStatements(url: string): Promise<{ events: number; seconds: number }> {
-  await using open = await openStatements(url)
-  const { session, names } = open
-  const [find, sweep, settle] = [findStatement(names), sweepStatement(names), settleStatement(names)]
-  const lows = new Map<string, string>()
-  let previous = readSnapshot((await session.run(snapshotStatement)).rows).snapshot
-  let events = 0
-  const began = performance.now()
-
-  async function take(lanes: readonly LaneRows[]): Promise<void> {
-    const entries = lanes.flatMap(({ rows }) =>
-      rows.map(({ id, eventId, attempts, requeues }) => ({ id, eventId, attempts, requeues })),
-    )
-    for (const { lane, rows } of lanes) {
-      const last = rows.at(-1)
-      if (last === undefined) lows.delete(lane)
-      else lows.set(lane, idAfter(last.id))
-    }
-    if (entries.length === 0) return
-    const slots = [...new Set(lanes.map(({ lane }) => slotOf(lane)))].map((slot) => ({ slot, epoch: '1' }))
-    const { rows } = await session.run(settle({ group: 'bench', owner: 'bench', slots, entries }))
-    events += readSettled(rows).published.size
-  }
-
-  for (const slot of everySlot) {
-    const to = lastLane(slot)
-    let from = firstLane(slot)
-    for (let full = true; full; ) {
-      const { rows } = await session.run(sweep({ from, to, lanes: lanesOfASweep, rowsOfALane, topics: null, rows: rowsInAll }))
-      const lanes = readSwept(rows)
-      await take(lanes)
-      full = lanes.length >= lanesOfASweep
-      // A lane is a 64-bit number like an id, so the next one is found alike.
-      if (full) from = idAfter(lanes.map(({ lane }) => lane).reduce((a, b) => (compareLanes(a, b) > 0 ? a : b)))
-    }
-  }
-  // Settled, so these lanes are gone on with, as the relay does: a thousand at a time, until an answer frees them.
-  while (lows.size > 0) {
-    const lanes = [...lows.keys()].slice(0, 1000)
-    const parameters = { previous, arrivals: 1000, slots: everySlot, topics: null, lanes, rowsOfALane, busy: [], rows: rowsInAll }
-    const found = readFound((await session.run(find({ ...parameters, lows: lanes.map((lane) => lows.get(lane) ?? '0') }))).rows)
-    previous = found.snapshot
-    await take(found.lanes)
-  }
-  return { events, seconds: (performance.now() - began) / 1000 }
+/** The number after this one: ids and lanes are 64-bit numbers that travel as text. */
+export function following(number: string): string {
+  return (BigInt(number) + 1n).toString()
 }

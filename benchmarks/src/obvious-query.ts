@@ -7,7 +7,7 @@ import { median } from './statistics.ts'
  * locked so that others skip them. It runs on the same table with the same indexes, and looks the earlier row up by
  * lane, which is as cheap as it can be.
  */
-export const obviousQuery = `select e.id, e.topic, e.key, e.payload from outbox.events e
+const obviousQuery = `select e.id, e.topic, e.key, e.payload from outbox.events e
 where e.status = 'pending' and (e.available_at is null or e.available_at <= now())
   and not exists (select from outbox.events b where b.lane = e.lane and b.id < e.id and b.status in ('pending', 'held'))
 order by e.id limit 100 for update of e skip locked`

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import type { Snapshot } from '../../packages/core/src/storage/find.ts'
 import { fill, fillBlocked, fillScheduled } from './fill.ts'
+import type { Snapshot } from './hot-statements.ts'
 import type { Probe, Prober } from './probe.ts'
 
 /** A state of the table in which the obvious query, or an unlucky plan, is slow. */
@@ -52,9 +52,14 @@ async function hotStep(stage: Stage, rows: number, name: string): Promise<Step> 
       { name: 'find, nothing new', statement: 'find', target: findMs, find: { previous: now } },
       { name: 'find, 100 new heads', statement: 'find', target: findMs, find: { previous } },
       {
-        name: 'find goes on in the middle of the hot key',
+        name: 'find goes on in the hot key, 100 rows',
         statement: 'find',
         target: findMs,
+        find: { previous: now, lanes: [hot.lane], lows: [hot.middle], rowsOfALane: 100 },
+      },
+      {
+        name: 'find goes on in the hot key, 1,000 rows',
+        statement: 'find',
         find: { previous: now, lanes: [hot.lane], lows: [hot.middle] },
       },
       due,
@@ -126,11 +131,20 @@ export const regimes: readonly Regime[] = [
       async (stage) => {
         const other = await stage.other()
         await other.query('begin')
+        const older = await stage.prober.snapshot()
         await fill(other, { rows: stage.rows, key: "'other-' || n" })
+        // Only once a later transaction has ended is the open one in the list of a snapshot. A relay's heartbeat does.
+        await stage.client.query('select pg_current_xact_id()')
         const previous = await newHeads(stage, 100)
         return {
           name: "someone else's uncommitted rows",
-          probes: [{ name: 'find, 100 new heads', statement: 'find', target: findMs, find: { previous } }, due, sweep],
+          probes: [
+            { name: 'find, 100 new heads', statement: 'find', target: findMs, find: { previous } },
+            // A stated exception, once: the relay's last look was before that transaction began.
+            { name: 'find, snapshot from before it', statement: 'find', find: { previous: older } },
+            due,
+            { ...sweep, name: 'sweep, one slot', slot: 128 },
+          ],
         }
       },
     ],
@@ -144,15 +158,16 @@ export const regimes: readonly Regime[] = [
         await pin.query('begin isolation level repeatable read')
         await pin.query('select count(*) from outbox.settings')
         await stage.client.query("update outbox.events set status = 'published', published_at = clock_timestamp()")
-        const previous = await newHeads(stage, 100)
         const sameSince = await newHeads(stage, 100, "'key-' || n")
+        // After the others, so that a find since then meets these alone.
+        const previous = await newHeads(stage, 100)
         return {
           name: 'published under a pinned snapshot',
           probes: [
             { name: 'find, 100 new heads', statement: 'find', target: findMs, find: { previous } },
             { name: 'find, 100 heads in those keys', statement: 'find', find: { previous: sameSince } },
             due,
-            { name: 'sweep, 500 lanes', statement: 'sweep' },
+            { name: 'sweep, one slot', statement: 'sweep', slot: 128 },
           ],
         }
       },

@@ -46,7 +46,9 @@ export async function startBenchmarkServer(settings: Record<string, string> = {}
     },
     async copy(template) {
       const name = `copy_${Date.now().toString(36)}_${Math.random().toString(36).slice(2, 8)}`
-      await admin.query(`create database ${pg.escapeIdentifier(name)} template ${pg.escapeIdentifier(databaseOf(template))}`)
+      await admin.query(
+        `create database ${pg.escapeIdentifier(name)} template ${pg.escapeIdentifier(databaseOf(template))}`,
+      )
       // Nobody's measurement pays for the pages that the copy left behind, and full page images start equal for all.
       await admin.query('checkpoint')
       return postgres.url(name)

@@ -12,6 +12,11 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
+/** The median of the ratios of each repetition: what the machine did meanwhile was the same for both. */
+export function medianRatio(of: readonly number[], to: readonly number[]): number {
+  return median(of.map((value, repetition) => value / (to[repetition] ?? Number.NaN)))
+}
+
 export interface Spread {
   readonly median: number
   readonly least: number

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto'
+import type pg from 'pg'
+import type { Benchmark, BenchmarkContext } from './benchmark.ts'
+import { type Figure, rounded } from './figure.ts'
+import { type OutboxUnderTest, startBenchmarkServer } from './server.ts'
+import { median } from './statistics.ts'
+
+const payloadBytes = 200
+/** Calls of each size in one repetition. */
+const sizes = [
+  { events: 1, calls: 300 },
+  { events: 100, calls: 30 },
+  { events: 10_000, calls: 2 },
+]
+
+interface Cost {
+  readonly microseconds: number
+  readonly walBytes: number
+}
+
+type Way = 'bare insert' | 'enqueue'
+type Writer = (client: pg.PoolClient, events: number) => Promise<void>
+
+export const enqueue: Benchmark = {
+  name: 'enqueue',
+  about: 'time and WAL of an event, against a bare insert into a table with only a primary key',
+  async run(context) {
+    await using server = await startBenchmarkServer()
+    await using under = await server.outbox()
+    const { pool } = under
+    await pool.query(
+      'create table bare (id bigint generated always as identity primary key, topic text not null, key text, payload bytea, created_at timestamptz not null default now())',
+    )
+    const rows: string[][] = []
+    const figures: Figure[] = []
+    for (const size of sizes) {
+      const costs = await measureSize(under, size, context)
+      const [bare, ours] = [middle(costs['bare insert']), middle(costs.enqueue)]
+      const name = `${rounded(size.events)} a call`
+      for (const [way, cost] of [
+        ['bare insert', bare],
+        ['enqueue', ours],
+      ] as const) {
+        rows.push([
+          name,
+          way,
+          rounded(cost.microseconds),
+          rounded(cost.walBytes),
+          rounded(cost.microseconds / bare.microseconds),
+          rounded(cost.walBytes / bare.walBytes),
+        ])
+        figures.push(
+          { name: `${name} ${way} time`, value: cost.microseconds, unit: 'us/event' },
+          { name: `${name} ${way} WAL`, value: cost.walBytes, unit: 'bytes/event' },
+        )
+      }
+      figures.push(
+        { name: `${name} time of bare`, value: ours.microseconds / bare.microseconds, unit: '' },
+        { name: `${name} WAL of bare`, value: ours.walBytes / bare.walBytes, unit: '' },
+      )
+    }
+    const table = {
+      title: `Writing events of ${payloadBytes} bytes inside transactions, the commit not counted`,
+      head: ['', 'way', 'us/event', 'WAL B/event', 'time of bare', 'WAL of bare'],
+      rows,
+    }
+    return { tables: [table], figures, environment: server.environment, broken: [] }
+  },
+}
+
+async function measureSize(
+  { pool, outbox }: OutboxUnderTest,
+  { events, calls }: (typeof sizes)[number],
+  { repetitions, say }: BenchmarkContext,
+): Promise<Record<Way, Cost[]>> {
+  const writers: Record<Way, Writer> = {
+    'bare insert': async (client, count) => {
+      await client.query({
+        name: 'bare',
+        text: 'insert into bare (topic, key, payload) select * from unnest($1::text[], $2::text[], $3::bytea[])',
+        values: [
+          made(count, () => 'orders'),
+          made(count, () => `key-${random()}`),
+          made(count, () => Buffer.alloc(payloadBytes, '{')),
+        ],
+      })
+    },
+    enqueue: async (client, count) => {
+      await outbox.enqueue(
+        client,
+        made(count, () => ({ topic: 'orders', key: `key-${random()}`, payload: Buffer.alloc(payloadBytes, '{') })),
+      )
+    },
+  }
+  const costs: Record<Way, Cost[]> = { 'bare insert': [], enqueue: [] }
+  for (let repetition = 1; repetition <= repetitions; repetition++) {
+    for (const way of ['bare insert', 'enqueue'] as const) {
+      const cost = await measure(pool, writers[way], events, calls)
+      costs[way].push(cost)
+      say(
+        `${rounded(events)} a call, ${way}: ${rounded(cost.microseconds)} us and ${rounded(cost.walBytes)} bytes an event`,
+      )
+    }
+  }
+  return costs
+}
+
+async function measure(pool: pg.Pool, write: Writer, events: number, calls: number): Promise<Cost> {
+  const client = await pool.connect()
+  try {
+    // The first calls after a checkpoint log whole pages. Those belong to the checkpoint and not to the event.
+    for (let call = 0; call < Math.min(calls, 20); call++) await inTransaction(client, () => write(client, events))
+    const before = await walPosition(client)
+    let spent = 0
+    for (let call = 0; call < calls; call++) {
+      await inTransaction(client, async () => {
+        const began = performance.now()
+        await write(client, events)
+        spent += performance.now() - began
+      })
+    }
+    const written = await walSince(client, before)
+    return { microseconds: (spent * 1000) / (events * calls), walBytes: written / (events * calls) }
+  } finally {
+    client.release()
+  }
+}
+
+async function inTransaction(client: pg.PoolClient, work: () => Promise<void>): Promise<void> {
+  await client.query('begin')
+  await work()
+  await client.query('commit')
+}
+
+async function walPosition(client: pg.PoolClient): Promise<string> {
+  const { rows } = await client.query<{ at: string }>('select pg_current_wal_insert_lsn()::text at')
+  return rows[0]?.at ?? '0/0'
+}
+
+async function walSince(client: pg.PoolClient, from: string): Promise<number> {
+  const { rows } = await client.query<{ bytes: string }>(
+    'select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $1) bytes',
+    [from],
+  )
+  return Number(rows[0]?.bytes)
+}
+
+function middle(costs: readonly Cost[]): Cost {
+  return {
+    microseconds: median(costs.map(({ microseconds }) => microseconds)),
+    walBytes: median(costs.map(({ walBytes }) => walBytes)),
+  }
+}
+
+function made<T>(count: number, make: () => T): T[] {
+  return Array.from({ length: count }, make)
+}
+
+function random(): string {
+  return randomBytes(4).toString('hex')
+}

@@ -1,0 +1,158 @@
+import type { Relay, RelayOptions } from '@inorder/core'
+import { memoryBroker, memoryPublisher } from '@inorder/relay-memory'
+import { type Benchmark, type BenchmarkContext, wanted } from './benchmark.ts'
+import { countingClient } from './counting-client.ts'
+import { type Figure, rounded } from './figure.ts'
+import { openOutbox, startBenchmarkServer } from './server.ts'
+import { percentile } from './statistics.ts'
+
+const eventsPerSecond = 300
+const keys = 1000
+/** The relay's first finds, and code that has yet to be compiled, are not counted. */
+const warmUpSeconds = 2
+const idleSeconds = 60
+
+interface Mode {
+  readonly name: string
+  readonly options: Partial<RelayOptions>
+  /** Whether the writer wakes the relay after its commit. */
+  readonly wakes: boolean
+  readonly p50: number
+  readonly p99: number
+}
+
+const modes: readonly Mode[] = [
+  { name: 'polling alone', options: { listen: false }, wakes: false, p50: 8, p99: 40 },
+  { name: 'with the wake-up', options: {}, wakes: true, p50: 3, p99: 40 },
+]
+
+export const steady: Benchmark = {
+  name: 'steady',
+  about: '300 events a second over 1,000 keys: commit to acknowledgement, and what an idle relay costs',
+  async run(context) {
+    await using server = await startBenchmarkServer()
+    const figures: Figure[] = []
+    const broken: string[] = []
+    const rows: string[][] = []
+    for (const mode of modes.filter(({ name }) => wanted(context.only, name))) {
+      const { url } = await emptyOutbox(server.postgres.createDatabase())
+      const { latencies, committed } = await measureMode(mode, url, context)
+      if (latencies.length !== committed)
+        broken.push(`${mode.name}: ${committed - latencies.length} of ${committed} events lost`)
+      const [p50, p99] = [percentile(latencies, 0.5), percentile(latencies, 0.99)]
+      figures.push(
+        { name: `${mode.name} p50`, value: p50, unit: 'ms', target: { atMost: mode.p50, tolerance: 0.5 } },
+        { name: `${mode.name} p99`, value: p99, unit: 'ms', target: { atMost: mode.p99, tolerance: 0.5 } },
+      )
+      rows.push([
+        mode.name,
+        rounded(committed),
+        rounded(p50),
+        rounded(percentile(latencies, 0.9)),
+        rounded(p99),
+        rounded(Math.max(...latencies)),
+      ])
+    }
+    const tables = [
+      {
+        title: `Steady ${eventsPerSecond} events/s over ${keys} keys for ${context.seconds} s, commit to acknowledgement in ms`,
+        head: ['', 'events', 'p50', 'p90', 'p99', 'most'],
+        rows,
+      },
+    ]
+    if (wanted(context.only, 'idle')) {
+      const perSecond = await measureIdle(await server.postgres.createDatabase(), context)
+      figures.push({ name: 'idle statements', value: perSecond, unit: '/s', target: { atMost: 7, tolerance: 0.1 } })
+      tables.push({
+        title: `An idle relay for ${idleSeconds} s`,
+        head: ['', 'statements/s'],
+        rows: [['all of them', rounded(perSecond)]],
+      })
+    }
+    return { tables, figures, environment: server.environment, broken }
+  },
+}
+
+/** Starts the relay in this process, next to the writer: both clocks are one. */
+async function measureMode(
+  mode: Mode,
+  url: string,
+  { seconds, say }: BenchmarkContext,
+): Promise<{ latencies: number[]; committed: number }> {
+  await using under = await openOutbox(url)
+  const { pool, outbox } = under
+  const committedAt = new Map<string, number>()
+  const arrivedAt = new Map<string, number>()
+  const broker = memoryBroker({
+    recording: 'count',
+    onDelivery: ({ eventId, at }) => arrivedAt.set(eventId, at),
+  })
+  const relay = outbox.relay({ publisher: memoryPublisher(broker), ...mode.options })
+  await relay.start()
+  const warmUp = warmUpSeconds * eventsPerSecond
+  const write = async (number: number): Promise<void> => {
+    const event = { topic: 'orders', key: `key-${number % keys}`, payload: { number } }
+    const client = await pool.connect()
+    try {
+      await client.query('begin')
+      const { eventId } = await outbox.enqueue(client, event)
+      await client.query('commit')
+      if (number >= warmUp) committedAt.set(eventId, performance.now())
+    } finally {
+      client.release()
+    }
+    if (mode.wakes) outbox.wake()
+  }
+  say(`${mode.name}: writing for ${seconds} s`)
+  const writes: Promise<void>[] = []
+  const began = performance.now()
+  for (let number = 0; number < warmUp + eventsPerSecond * seconds; number++) {
+    // By the clock and not by a pause each, because a timer of 1 ms takes longer.
+    const due = began + (number * 1000) / eventsPerSecond
+    if (due > performance.now()) await new Promise((resolve) => setTimeout(resolve, due - performance.now()))
+    writes.push(write(number))
+  }
+  await Promise.all(writes)
+  await settled(relay, warmUp + committedAt.size)
+  await relay.stop()
+  // An event can arrive before its writer has heard of its commit: that is no negative time but none.
+  const latencies = [...committedAt].flatMap(([eventId, at]) => {
+    const arrived = arrivedAt.get(eventId)
+    return arrived === undefined ? [] : [Math.max(0, arrived - at)]
+  })
+  return { latencies, committed: committedAt.size }
+}
+
+async function settled(relay: Relay, events: number): Promise<void> {
+  const until = performance.now() + 10_000
+  while (relay.counts().published < events && performance.now() < until) await relay.drain()
+}
+
+/** Every statement of a relay that has nothing to do, whatever its session: find, heartbeat and the background sweep. */
+async function measureIdle(url: string, { say }: BenchmarkContext): Promise<number> {
+  const { url: database } = await emptyOutbox(Promise.resolve(url))
+  const counting = countingClient(database)
+  try {
+    const relay = counting.outbox.relay({ publisher: memoryPublisher(memoryBroker()) })
+    await relay.start()
+    // The first seconds are the start: claims, and a poll that has yet to slow down.
+    await pauseSeconds(5)
+    const before = counting.statements
+    say(`idle for ${idleSeconds} s`)
+    await pauseSeconds(idleSeconds)
+    const perSecond = (counting.statements - before) / idleSeconds
+    await relay.stop()
+    return perSecond
+  } finally {
+    await counting.close()
+  }
+}
+
+async function emptyOutbox(created: Promise<string>): Promise<{ url: string }> {
+  await using under = await openOutbox(await created)
+  return { url: under.url }
+}
+
+function pauseSeconds(seconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+}
