@@ -2,7 +2,7 @@ import type { Statement } from '../contract/sql-client.ts'
 import { type Names, statementName } from './names.ts'
 
 /** Most events that one call puts in line. */
-export const maxDue = 1000
+const maxDue = 1000
 
 /**
  * Puts in line what time has made ready: untried scheduled events, and tried ones whose backoff is over. The only

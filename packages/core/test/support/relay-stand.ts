@@ -84,14 +84,15 @@ export async function relayStand(
     delivered,
     events,
     signals,
-    relay: (options = {}) =>
+    relay: ({ onSignal, ...options } = {}) =>
       outbox.relay({
         publisher: broker,
+        ...options,
         onSignal(signal) {
           signals.push(signal)
           changed()
+          onSignal?.(signal)
         },
-        ...options,
       }),
     async enqueue(...inputs) {
       await outbox.transaction(pool, (tx) =>
