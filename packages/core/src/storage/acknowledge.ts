@@ -22,7 +22,7 @@ own as materialized (
   select s.slot from ${names.table('slots')} s where s.relay_group = $1 and s.owner = $2 and (s.slot, s.epoch) in (select * from unnest($3::int[], $4::bigint[]))),
 p as (update ${names.table('events')} e set status = 'published', published_at = clock_timestamp(), available_at = null
   from unnest($5::bigint[], $6::uuid[], $7::int[]) x(id, event_id, requeues)
-  where (select count(*) = 1 from t) and e.id = any($5::bigint[]) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues
+  where (select count(*) = 1 from t) and e.id = any(array(select unnest($5::bigint[]))) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues
     and e.status in ('pending', '')
   returning e.id)
 select (select array_agg(id) from p), null, (select array_agg(slot) from own), $5::bigint[], null`

@@ -78,8 +78,9 @@ forgotten as (delete from ${names.table('failures')} old using (
     select f.id, (select kept.at from ${names.table('failures')} kept where kept.event = f.id order by kept.at desc offset 18 limit 1) oldest from f) keep
   where old.event = keep.id and old.at < keep.oldest)
 select (select array_agg(id) from p), (select array_agg(id) from (select id from f union all select id from again) c), (select array_agg(slot) from own), (select array_agg(id) from lck),
-  case when (select count(*) from lck) < cardinality($5) then
-    (select array_agg(x) from unnest($5::bigint[]) x where not exists (select 1 from ${events} e where e.id = x)) end`
+  case when (select count(*) from lck) < cardinality($5) then (
+    select array_agg(id) from unnest($5::bigint[]) given(id)
+    where not given.id = any(array(select e.id from ${events} e where e.id = any(array(select id from x))))) end`
   const name = statementName('settle', text)
   return ({ group, owner, slots, entries }) => ({
     name,
