@@ -37,6 +37,7 @@ export function createSweeper(slots: SlotTable): Sweeper {
   let underway: ReadonlyMap<number, Mark> = new Map()
   let round: Slice | undefined
   let roundFrom: string | undefined
+  let position = 0
 
   function mark(slot: number): void {
     if (slots.epoch(slot) !== undefined) marks.set(slot, { from: firstLane(slot) })
@@ -52,10 +53,13 @@ export function createSweeper(slots: SlotTable): Sweeper {
     },
     next() {
       for (const slot of marks.keys()) if (slots.epoch(slot) === undefined) marks.delete(slot)
-      const [start] = marks
-      if (start === undefined) return undefined
-      const [first, { from }] = start
-      const range = new Map([start])
+      // On from where the last slice ended, so that what is left of its last slot begins the next range.
+      const marked = [...marks.keys()].sort((a, b) => a - b)
+      const first = marked.find((slot) => slot >= position) ?? marked[0]
+      const start = first === undefined ? undefined : marks.get(first)
+      if (first === undefined || start === undefined) return undefined
+      const { from } = start
+      const range = new Map([[first, start]])
       for (let slot = first + 1; ; slot++) {
         const neighbour = marks.get(slot)
         if (neighbour?.from !== firstLane(slot)) break
@@ -82,7 +86,8 @@ export function createSweeper(slots: SlotTable): Sweeper {
         roundFrom = next ?? (end === 255 ? undefined : firstLane(end + 1))
         return
       }
-      const reached = next === undefined ? 256 : slotOf(next)
+      const reached = next === undefined ? slotOf(slice.to) + 1 : slotOf(next)
+      position = reached
       for (const [slot, made] of underway) {
         // Marked again meanwhile: the new mark stands.
         if (marks.get(slot) !== made || slot > reached) continue

@@ -5,6 +5,7 @@ import { fromPg } from '../../src/clients/from-pg.ts'
 import { createOutbox } from '../../src/outbox.ts'
 import { relayStand } from '../support/relay-stand.ts'
 import { testPublisher } from '../support/test-publisher.ts'
+import { createWatch } from '../support/watch.ts'
 
 describe('a relay', () => {
   it('resolves stop only when nothing is in flight, and publishes nothing afterwards', async () => {
@@ -143,18 +144,19 @@ describe('a relay', () => {
       },
     })
     const finds: number[] = []
+    const { changed, until } = createWatch()
     const relay = counting.relay({
       publisher: testPublisher(() => ({ acknowledged: 1 })),
       onSignal(signal) {
         if (signal.kind === 'found') finds.push(performance.now())
+        changed()
       },
     })
     await relay.start()
     // The rhythm is slow once two finds lie 190 ms apart; from then on statements are counted over 30 finds.
-    const slow = (): boolean => finds.length > 1 && (finds.at(-1) ?? 0) - (finds.at(-2) ?? 0) > 190
-    await untilTrue(slow)
+    await until(() => (finds.length > 1 && (finds.at(-1) ?? 0) - (finds.at(-2) ?? 0) > 190) || undefined)
     const [from, at, seen] = [statements, performance.now(), finds.length]
-    await untilTrue(() => finds.length >= seen + 30)
+    await until(() => finds.length >= seen + 30 || undefined)
     const perSecond = (statements - from) / ((performance.now() - at) / 1000)
     await counting.close()
     expect(perSecond).toBeLessThanOrEqual(7)
@@ -169,6 +171,7 @@ describe('the database', () => {
     const outbox = createOutbox({ client: fromPg(pool) })
     await outbox.migrate()
     const delivered: string[] = []
+    const { changed, until } = createWatch()
     let failing: () => void = () => undefined
     const failed = new Promise<void>((resolve) => (failing = resolve))
     const relay = outbox.relay({
@@ -179,6 +182,7 @@ describe('the database', () => {
       }),
       onSignal(signal) {
         if (signal.kind === 'database' && !signal.ok) failing()
+        changed()
       },
     })
     await relay.start()
@@ -191,7 +195,8 @@ describe('the database', () => {
     await outbox.transaction(pool, (tx) => outbox.enqueue(tx, { topic: 't', key: 'k', payload: Buffer.from('after') }))
     await relay.drain()
     expect(delivered).toEqual(['before', 'after'])
-    expect(relay.health().database.ok).toBe(true)
+    // Each of the relay's sessions finds out by itself.
+    await until(() => relay.health().database.ok || undefined)
     await outbox.close()
     await pool.end()
   })
@@ -232,8 +237,3 @@ describe('the database', () => {
     )
   })
 })
-
-/** Asks again at each turn of a 10 ms clock: for what emits no signal of its own. */
-async function untilTrue(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10))
-}

@@ -9,6 +9,7 @@ import { createOutbox, type Outbox } from '../../src/outbox.ts'
 import type { Relay } from '../../src/relay/relay.ts'
 import type { EventInput } from '../../src/write/validate-event.ts'
 import { testPublisher } from './test-publisher.ts'
+import { createWatch } from './watch.ts'
 
 /** An outbox, a pool, and what its relays said and delivered; everything is waited for by signal. */
 export interface RelayStand extends AsyncDisposable {
@@ -43,25 +44,8 @@ export async function relayStand(
   const delivered: string[] = []
   const events: OutboxEvent[] = []
   const signals: RelaySignal[] = []
-  const waiters = new Set<() => void>()
+  const { changed, until } = createWatch()
   const tries = new Map<string, number>()
-  const changed = (): void => {
-    for (const check of [...waiters]) check()
-  }
-
-  function until<T>(look: () => T | undefined): Promise<T> {
-    return new Promise((resolve) => {
-      const check = (): void => {
-        const found = look()
-        if (found === undefined) return
-        waiters.delete(check)
-        resolve(found)
-      }
-      waiters.add(check)
-      check()
-    })
-  }
-
   const broker = testPublisher(async (run) => {
     let acknowledged = 0
     for (const event of run) {
