@@ -24,7 +24,6 @@ export interface Sweeper {
   background(): Slice | undefined
   /** A slice returned these lanes; it was the last of its range when there are fewer than `limit`. */
   done(slice: Slice, lanes: readonly string[], limit: number): void
-  clear(): void
 }
 
 /** Where the sweep of a marked slot goes on. A new object for each mark, so that a slice knows what it was made for. */
@@ -94,10 +93,6 @@ export function createSweeper(slots: SlotTable): Sweeper {
         marks.delete(slot)
         if (slot === reached && next !== undefined) marks.set(slot, { from: next })
       }
-    },
-    clear() {
-      marks.clear()
-      roundFrom = undefined
     },
   }
 }

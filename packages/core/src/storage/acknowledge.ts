@@ -1,6 +1,6 @@
 import type { Statement } from '../contract/sql-client.ts'
 import { type Names, statementName } from './names.ts'
-import type { SettleParameters } from './settle.ts'
+import { ownedSlotsSql, ownedSlotsValues, type SettleParameters } from './settle.ts'
 
 /** How long a row may be locked by somebody else before the batch is settled the other way, in ms. */
 const lockTimeoutMs = 20
@@ -18,8 +18,7 @@ const lockTimeoutMs = 20
  */
 export function acknowledgeStatement(names: Names): (parameters: SettleParameters) => Statement {
   const text = `with t as materialized (select set_config('lock_timeout', '${String(lockTimeoutMs)}', true)),
-own as materialized (
-  select s.slot from ${names.table('slots')} s where s.relay_group = $1 and s.owner = $2 and (s.slot, s.epoch) in (select * from unnest($3::int[], $4::bigint[]))),
+own as materialized (${ownedSlotsSql(names)}),
 p as (update ${names.table('events')} e set status = 'published', published_at = clock_timestamp(), available_at = null
   from unnest($5::bigint[], $6::uuid[], $7::int[]) x(id, event_id, requeues)
   where (select count(*) = 1 from t) and e.id = any(array(select unnest($5::bigint[]))) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues
@@ -27,14 +26,11 @@ p as (update ${names.table('events')} e set status = 'published', published_at =
   returning e.id)
 select (select array_agg(id) from p), null, (select array_agg(slot) from own), $5::bigint[], null`
   const name = statementName('acknowledge', text)
-  return ({ group, owner, slots, entries }) => ({
+  return ({ entries, ...batch }) => ({
     name,
     text,
     values: [
-      group,
-      owner,
-      slots.map(({ slot }) => slot),
-      slots.map(({ epoch }) => epoch),
+      ...ownedSlotsValues(batch),
       entries.map(({ id }) => id),
       entries.map(({ eventId }) => eventId),
       entries.map(({ requeues }) => requeues),

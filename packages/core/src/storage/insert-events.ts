@@ -20,9 +20,8 @@ export interface NewEvent {
 /**
  * Inserts any number of events with one statement and no more than eleven parameters, ids in the order of the list.
  *
- * Locks: none that another writer waits for, unless both insert the same event id. `mode` and `conflict` say which
- * parts the call needs: reading the mode of the outbox costs a look at another table, tolerating a repeated event id
- * a second insertion path, and most calls need neither.
+ * Locks: none that another writer waits for, unless both insert the same event id. The mode of the outbox is looked up
+ * only where an event of the call brings an ordering of its own; otherwise the default of the column is the mode.
  *
  * A delay is added to the database's clock, never to the caller's.
  */

@@ -58,8 +58,7 @@ export function settleStatement(names: Names): (parameters: SettleParameters) =>
   const events = names.table('events')
   const text = `with x as materialized (
   select * from unnest($5::bigint[], $6::uuid[], $7::int[], $8::int[], $9::text[], $10::float8[], $11::text[], $12::text[]) x(id, event_id, attempts, requeues, error, ms, fin, outcome)),
-own as materialized (
-  select s.slot from ${names.table('slots')} s where s.relay_group = $1 and s.owner = $2 and (s.slot, s.epoch) in (select * from unnest($3::int[], $4::bigint[]))),
+own as materialized (${ownedSlotsSql(names)}),
 lck as materialized (
   select e.id, e.event_id, e.lane, e.status, e.attempts, e.requeues from ${events} e where e.id = any(array(select id from x)) order by e.id for update skip locked),
 m as materialized (
@@ -82,14 +81,11 @@ select (select array_agg(id) from p), (select array_agg(id) from (select id from
     select array_agg(id) from unnest($5::bigint[]) given(id)
     where not given.id = any(array(select e.id from ${events} e where e.id = any(array(select id from x))))) end`
   const name = statementName('settle', text)
-  return ({ group, owner, slots, entries }) => ({
+  return ({ entries, ...batch }) => ({
     name,
     text,
     values: [
-      group,
-      owner,
-      slots.map(({ slot }) => slot),
-      slots.map(({ epoch }) => epoch),
+      ...ownedSlotsValues(batch),
       entries.map(({ id }) => id),
       entries.map(({ eventId }) => eventId),
       entries.map(({ attempts }) => attempts),
@@ -100,6 +96,16 @@ select (select array_agg(id) from p), (select array_agg(id) from (select id from
       entries.map(({ failure }) => failure?.outcome ?? null),
     ],
   })
+}
+
+/** Which slots of the batch are still owned under the epoch they were read with: $1 to $4. A fragment of both settles. */
+export function ownedSlotsSql(names: Names): string {
+  return `
+  select s.slot from ${names.table('slots')} s where s.relay_group = $1 and s.owner = $2 and (s.slot, s.epoch) in (select * from unnest($3::int[], $4::bigint[]))`
+}
+
+export function ownedSlotsValues({ group, owner, slots }: Omit<SettleParameters, 'entries'>): readonly unknown[] {
+  return [group, owner, slots.map(({ slot }) => slot), slots.map(({ epoch }) => epoch)]
 }
 
 export function readSettled(rows: readonly Row[]): Settled {
