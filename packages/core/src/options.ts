@@ -13,13 +13,14 @@ import {
   textOption,
 } from './contract/option-table.ts'
 import type { Problem } from './contract/errors.ts'
+import type { EventRegistry, EventSchemas } from './contract/event-registry.ts'
 import type { Publisher } from './contract/publisher.ts'
 import type { RelaySignal, SignalEvent } from './contract/signals.ts'
 import type { SqlClient } from './contract/sql-client.ts'
 import type { Serialize } from './contract/event.ts'
 
 /** Options of an outbox. */
-export interface OutboxOptions<Tx, Db, Given extends Tx = Tx> {
+export interface OutboxOptions<Tx, Db, Given extends Tx = Tx, Schemas extends EventSchemas = never> {
   /** The PostgreSQL client: `fromPg(pool)`. */
   readonly client: SqlClient<Tx, Db, Given>
   /** Schema that holds the tables, at most 63 bytes. Default `outbox`. A second outbox is a second schema. */
@@ -31,6 +32,24 @@ export interface OutboxOptions<Tx, Db, Given extends Tx = Tx> {
   readonly maxPayloadBytes?: number
   /** Turns a payload that is neither bytes nor null into what is stored. Default: strict JSON. */
   readonly serialize?: Serialize
+  /**
+   * Every event that may be enqueued, from `defineEvents`: its schema, key and topic. Default: any event, whose topic
+   * and key the call names. Costs two validations of each event, one of them of what was stored.
+   */
+  readonly events?: EventRegistry<Schemas>
+  /**
+   * Whether writers of a key wait for each other until commit, so that the lower id always commits first: for keys that
+   * nothing else in the transaction serialises, such as the lock on the order's own row. Default false.
+   *
+   * Every writer must do it. `migrate` stores the answer for the SQL function `enqueue`; a plain INSERT calls
+   * `outbox.lock_keys(topics, keys)` in a statement before it, or is not in line. Under REPEATABLE READ and SERIALIZABLE
+   * the order holds too, but what the transaction reads may be older than what the writer before it committed.
+   *
+   * It costs a statement per call, and waiting: for transactions that hold the same key, for 1 in 1,024 of those that
+   * hold another one, and with `total` ordering for every one. Keys that one call writes are locked in one order; two
+   * transactions that lock keys in several calls, crosswise, deadlock as with any row lock, and one of them gets 40P01.
+   */
+  readonly serializeWrites?: boolean
 }
 
 /** Options of a relay. */
@@ -78,6 +97,11 @@ export interface RelayOptions {
   readonly breakerMinMs?: number
   /** Longest pause of a destination that takes nothing, in ms. Default 2,000. */
   readonly breakerMaxMs?: number
+  /**
+   * How long a published event stays for audit and replay, in ms. Default 7 days, minimum 0: it is deleted as soon as it
+   * is acknowledged, which also forgets its id, so that a second enqueue of it is a new event. Infinity keeps everything.
+   */
+  readonly retainPublishedMs?: number
   /** How often a slice of the endless background sweep runs, in ms. Default 1,000, minimum 10. */
   readonly sweepIntervalMs?: number
   /** A statement that takes longer is given up with its connection, in ms. Default 30,000, minimum 100. */
@@ -95,6 +119,8 @@ export interface RelayOptions {
 const mebibyte = 1024 * 1024
 /** A timer holds no more, 24.8 days: with a longer time it would fire at once. */
 const longestMs = 2 ** 31 - 1
+/** A hundred years: what a timestamp minus an interval holds without thought. */
+const longestRetentionMs = 100 * 365 * 24 * 3600 * 1000
 const ms = (min: number): ReturnType<typeof numberOption> => numberOption({ min, max: longestMs, integer: false })
 
 const outboxTable: OptionTable = {
@@ -102,6 +128,8 @@ const outboxTable: OptionTable = {
   schema: textOption({ maxBytes: 63 }),
   maxPayloadBytes: numberOption({ min: 1, max: 64 * mebibyte }),
   serialize: functionOption(),
+  events: objectOption('definitions', 'parse', 'decode'),
+  serializeWrites: flagOption(),
 }
 
 const relayTable: OptionTable = {
@@ -125,6 +153,7 @@ const relayTable: OptionTable = {
   onExhausted: choiceOption('continue', 'hold'),
   breakerMinMs: ms(1),
   breakerMaxMs: ms(1),
+  retainPublishedMs: numberOption({ min: 0, max: longestRetentionMs, integer: false, infinite: true }),
   sweepIntervalMs: ms(10),
   statementTimeoutMs: ms(100),
   listen: flagOption(),
@@ -133,14 +162,19 @@ const relayTable: OptionTable = {
   random: functionOption(),
 }
 
-export type OutboxSettings<Tx, Db, Given extends Tx> = OutboxOptions<Tx, Db, Given> & {
+export type OutboxSettings<Tx, Db, Given extends Tx, Schemas extends EventSchemas> = OutboxOptions<
+  Tx,
+  Db,
+  Given,
+  Schemas
+> & {
   readonly schema: string
   readonly maxPayloadBytes: number
 }
 
-export function readOutboxOptions<Tx, Db, Given extends Tx>(
-  given: OutboxOptions<Tx, Db, Given>,
-): OutboxSettings<Tx, Db, Given> {
+export function readOutboxOptions<Tx, Db, Given extends Tx, Schemas extends EventSchemas = never>(
+  given: OutboxOptions<Tx, Db, Given, Schemas>,
+): OutboxSettings<Tx, Db, Given, Schemas> {
   checkOptions('createOutbox', given, outboxTable)
   return { ...given, schema: given.schema ?? 'outbox', maxPayloadBytes: given.maxPayloadBytes ?? mebibyte }
 }
@@ -177,6 +211,7 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
     onExhausted: given.onExhausted ?? 'continue',
     breakerMinMs: given.breakerMinMs ?? 100,
     breakerMaxMs: given.breakerMaxMs ?? Math.max(2000, given.breakerMinMs ?? 0),
+    retainPublishedMs: given.retainPublishedMs ?? 7 * 24 * 3600 * 1000,
     sweepIntervalMs: given.sweepIntervalMs ?? 1000,
     statementTimeoutMs: given.statementTimeoutMs ?? 30_000,
     listen: given.listen ?? true,

@@ -38,7 +38,9 @@ describe('the options of an outbox', () => {
 })
 
 describe('the options of a relay', () => {
-  const milliseconds = Object.keys(readRelayOptions({ publisher })).filter((name) => name.endsWith('Ms'))
+  const milliseconds = Object.keys(readRelayOptions({ publisher })).filter(
+    (name) => name.endsWith('Ms') && name !== 'retainPublishedMs',
+  )
 
   it('are its publisher and the documented values for the rest', () => {
     expect(readRelayOptions({ publisher })).toMatchObject({
@@ -63,6 +65,13 @@ describe('the options of a relay', () => {
       breakerMaxMs: 2000,
       listen: true,
     })
+  })
+
+  it('retain published events for any time up to a hundred years, for none, or for ever', () => {
+    for (const retainPublishedMs of [0, 0.5, 2 ** 31, Infinity])
+      expect(relayProblems({ retainPublishedMs })).toEqual([])
+    for (const retainPublishedMs of [-1, NaN, 4e12, '7 days'])
+      expect(relayProblems({ retainPublishedMs })).toEqual(['retainPublishedMs'])
   })
 
   it('take no time that a timer cannot hold, because it would fire at once', () => {

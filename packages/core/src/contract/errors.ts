@@ -1,14 +1,18 @@
 /** Every reason this library gives up, as a closed list. Match on the code, never on message text. */
 export type OutboxErrorCode =
   | 'OPTIONS_INVALID'
+  | 'FILTER_EMPTY'
   | 'EVENT_INVALID'
   | 'EVENT_ID_CONFLICT'
+  | 'EVENT_CRASHED'
   | 'NOT_IN_TRANSACTION'
   | 'NOT_A_TRANSACTION'
   | 'SCHEMA_MISSING'
   | 'SCHEMA_BEHIND'
   | 'SCHEMA_CHANGED'
   | 'TOPICS_OVERLAP'
+  | 'NOT_DRAINED'
+  | 'TABLE_BUSY'
   | 'DATABASE_UNREACHABLE'
   | 'RELAY_STATE'
 
@@ -19,6 +23,11 @@ export interface Problem {
   readonly message: string
   /** Position of the event in the list that was enqueued. */
   readonly index?: number
+}
+
+/** One step of a JSON pointer. */
+export function pointerStep(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
 /**

@@ -6,6 +6,11 @@ export type RelaySignal =
   | { readonly kind: 'stopped'; readonly relay: string }
   /** Slots this relay owns now. */
   | { readonly kind: 'slots'; readonly owned: number; readonly gained: number; readonly lost: number }
+  /**
+   * So many slots of this relay have owners that crashed in a row. Their events go one at a time, until the one that
+   * kills the process is found, or a lease passes without a crash; 0 says that it is over.
+   */
+  | { readonly kind: 'isolation'; readonly slots: number }
   /** The lease could not be renewed in time: what it owned may belong to others. */
   | { readonly kind: 'lease-lost' }
   /** A find returned: how many lanes it brought, and how long it took. */
@@ -29,13 +34,15 @@ export type RelaySignal =
       readonly failed: number
       readonly durationMs: number
     }
+  /** Published events past their retention were deleted. */
+  | { readonly kind: 'purged'; readonly events: number }
   /** An event has failed for good, or is held; the same goes to `onFailed`. */
   | { readonly kind: 'failed'; readonly event: SignalEvent; readonly held: boolean; readonly cause: unknown }
   | { readonly kind: 'breaker'; readonly destination: string; readonly open: boolean; readonly cause: unknown }
   /** The database could not be used for one of the relay's needs, or can be again; it is tried for ever. */
   | {
       readonly kind: 'database'
-      readonly use: 'find' | 'load' | 'settle' | 'ownership'
+      readonly use: 'find' | 'load' | 'settle' | 'ownership' | 'purge'
       readonly ok: boolean
       readonly cause: unknown
     }

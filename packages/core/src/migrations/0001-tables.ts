@@ -74,7 +74,8 @@ export const tables: Migration = {
   epoch bigint not null default 0,
   released_at timestamptz,
   crashes integer not null default 0,
-  suspect bigint,
+  suspect uuid,
+  suspicions jsonb not null default '{}',
   primary key (relay_group, slot)
 ) with (fillfactor = 50)`,
     `create table ${names.table('holds')} (
@@ -115,6 +116,7 @@ export const tables: Migration = {
   only_row boolean primary key default true check (only_row),
   version integer not null,
   ordering text collate "C" not null default 'key' check (ordering in ('key', 'total', 'none')),
+  holds_version bigint not null default 0,
   hash_check bigint not null
 )`,
     `insert into ${names.table('settings')} (version, hash_check) values (1, hashtextextended('inorder', 0))`,

@@ -3,6 +3,7 @@ import type { Publisher } from '../contract/publisher.ts'
 import type { LaneRows } from '../storage/find.ts'
 import { type Breakers, wholePublisher } from './breaker.ts'
 import { type Lane, type Lanes, newLane } from './lanes.ts'
+import type { Isolation, Turn } from './isolation.ts'
 import type { Parking } from './parking.ts'
 import { destinationOf } from './publish-run.ts'
 import { toEvent } from './relay-event.ts'
@@ -16,6 +17,7 @@ export interface AdmissionContext {
   readonly sweeper: Sweeper
   readonly breakers: Breakers
   readonly parking: Parking
+  readonly isolation: Isolation
   /** True while the publisher is connected, the lease holds and the relay is not stopping. */
   readonly open: () => boolean
   readonly start: (lane: Lane) => void
@@ -23,14 +25,20 @@ export interface AdmissionContext {
 
 /** Decides for each lane that turned up whether its run starts now, and remembers what it passes over. */
 export interface Admission {
-  /** `before` holds the lanes that this answer was asked to go on with. */
+  /** What a find returned; `before` holds the lanes that it was asked to go on with. */
   offer(found: readonly LaneRows[], before: ReadonlyMap<string, Lane>): void
+  /** What a sweep returned. */
+  offerSwept(found: readonly LaneRows[]): void
 }
 
 export function createAdmission(context: AdmissionContext): Admission {
-  const { publisher, lanes, slots, sweeper, breakers, parking } = context
+  const { publisher, lanes, slots, sweeper, breakers, parking, isolation } = context
 
-  function offerOne({ lane: id, first, rows }: LaneRows, before: Lane | undefined): void {
+  function offerOne(
+    { lane: id, first, rows }: LaneRows,
+    before: Lane | undefined,
+    chosenBy: Turn['chosenBy'] = 'find',
+  ): void {
     const inFlight = lanes.get(id)
     if (inFlight !== undefined) {
       lanes.met(inFlight, first)
@@ -57,22 +65,34 @@ export function createAdmission(context: AdmissionContext): Admission {
     // Lanes that were passed over for want of room come first: one that went on until now waits with them.
     const contested = before !== undefined && parking.isWaiting(destination)
     const share = contested ? 0 : lanes.roomFor(destination)
+    const turn = isolation.applies(slot) ? { slot, lane: id, eventId: head.eventId, chosenBy } : undefined
+    if (turn !== undefined) {
+      // A slot that is going to be swept is left to the sweep, which sees all of its lanes.
+      if (chosenBy === 'find' && sweeper.has(slot)) return
+      if (!isolation.mayStart(turn, performance.now())) return
+    }
     if (share === 0 || breakers.admit(destination, id, performance.now()) === 'wait') {
       parking.park(destination, slot)
       return
     }
-    const lane = newLane({ id, slot, epoch, destination, rows: fitting.slice(0, share), before })
+    if (turn !== undefined) isolation.start(turn)
+    const most = turn === undefined ? share : 1
+    const lane = newLane({ id, slot, epoch, destination, rows: fitting.slice(0, most), before })
     lanes.add(lane)
     context.start(lane)
   }
 
   return {
     offer(found, before) {
-      for (const lane of found) if (!before.has(lane.lane)) offerOne(lane, undefined)
-      for (const lane of found) {
+      const inTurn = isolation.order(found)
+      for (const lane of inTurn) if (!before.has(lane.lane)) offerOne(lane, undefined)
+      for (const lane of inTurn) {
         const known = before.get(lane.lane)
         if (known !== undefined) offerOne(lane, known)
       }
+    },
+    offerSwept(found) {
+      for (const lane of isolation.order(found)) offerOne(lane, undefined, 'sweep')
     },
   }
 }

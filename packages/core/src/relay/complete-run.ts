@@ -26,7 +26,7 @@ export interface CompletionContext {
   readonly emit: (signal: RelaySignal) => void
   readonly onFailed: (signal: Extract<RelaySignal, { kind: 'failed' }>) => void
   /** A lane came to rest or left: the finder has something to do, a slot may be drained. */
-  readonly onRest: () => void
+  readonly onRest: (lane: Lane) => void
 }
 
 /** Takes what a lane's run brings: breakers first, then the outcomes into the database, then the lane to rest. */
@@ -53,7 +53,7 @@ export function createCompletion(context: CompletionContext): Completion {
       lanes.remove(lane)
       sweeper.mark(lane.slot)
     }
-    context.onRest()
+    context.onRest(lane)
   }
 
   function settle(
@@ -93,7 +93,7 @@ export function createCompletion(context: CompletionContext): Completion {
     abandon(lane) {
       lanes.remove(lane)
       sweeper.mark(lane.slot)
-      context.onRest()
+      context.onRest(lane)
     },
     progress(lane, acknowledged) {
       const rows = lane.rows.slice(lane.written, acknowledged)

@@ -1,23 +1,28 @@
 import type { RelaySignal } from '../contract/signals.ts'
 import type { SqlConnector } from '../contract/sql-client.ts'
 import type { RelaySettings } from '../options.ts'
-import { loadPayloadsStatement, readPayloads } from '../storage/load-payloads.ts'
 import type { Names } from '../storage/names.ts'
-import { listenStatement } from '../storage/wake.ts'
 import { createAdmission } from './admission.ts'
 import { type Breakers, createBreakers } from './breaker.ts'
 import { createCompletion } from './complete-run.ts'
 import { createFinder, type Finder } from './finder.ts'
-import { createLanes, type Lanes } from './lanes.ts'
+import { createIsolation } from './isolation.ts'
+import { clearSuspect, type IsolatedRunOptions, publishIsolated } from './isolated-run.ts'
+import { createLanes, type Lane, type Lanes } from './lanes.ts'
 import { createOwnership, type Ownership } from './ownership.ts'
+import type { Outcome } from './outcome.ts'
 import { createParking } from './parking.ts'
 import { createDeadlines, type Deadlines } from './pace.ts'
+import { createPayloadLoader } from './payload-loader.ts'
+import { createProbe } from './probe.ts'
 import { publishRows, type RunContext } from './publish-run.ts'
 import { createPublisherLink, type PublisherLink } from './publisher-link.ts'
 import { registerRelay } from './register.ts'
-import { createSession, type Session } from './session.ts'
+import { createPurger, type Purger } from './purger.ts'
+import { createSessions, type Sessions } from './sessions.ts'
 import { createSettler, type Settler } from './settler.ts'
 import { createSlotTable, type SlotTable } from './slot-table.ts'
+import { createSuspects } from './suspects.ts'
 import { createSweeper } from './sweeper.ts'
 
 /** The parts of one running relay, wired together. Owns no timer and no loop. */
@@ -26,6 +31,7 @@ export interface Engine {
   readonly settler: Settler
   readonly ownership: Ownership
   readonly link: PublisherLink
+  readonly purger: Purger
   readonly lanes: Lanes
   readonly slots: SlotTable
   readonly breakers: Breakers
@@ -33,12 +39,7 @@ export interface Engine {
   readonly deadlines: Deadlines
   /** Resolves when no run is being published. */
   quiet(): Promise<void>
-  readonly sessions: {
-    readonly find: Session
-    readonly settle: Session
-    readonly ownership: Session
-    readonly load: Session
-  }
+  readonly sessions: Sessions
   /** Whether lanes were passed over because a destination takes nothing, or enough is in flight to it. */
   readonly parked: () => boolean
   /** When to look at destinations whose breaker is open again, in ms from now. */
@@ -60,33 +61,17 @@ export interface EngineOptions {
 export function createEngine(options: EngineOptions): Engine {
   const { client, names, settings, emit, wake, closing, stopped } = options
   const { publisher } = settings
-  const timeoutMs = settings.statementTimeoutMs
-  const sessions = {
-    find: createSession(client, {
-      timeoutMs,
-      async onConnect(connection) {
-        if (!settings.listen || connection.onNotification === undefined) return
-        connection.onNotification((channel) => {
-          if (channel === names.channel) wake()
-        })
-        await connection.run(listenStatement(names))
-      },
-    }),
-    settle: createSession(client, { timeoutMs }),
-    ownership: createSession(client, { timeoutMs: Math.min(timeoutMs, settings.leaseMs / 2) }),
-    load: createSession(client, { timeoutMs }),
-  }
+  const sessions = createSessions(client, names, settings, wake)
   const lanes = createLanes(settings)
   const slots = createSlotTable({ drainMs: settings.leaseMs })
   const sweeper = createSweeper(slots)
   const parking = createParking()
+  const isolation = createIsolation(slots)
   const breakers = createBreakers({ minMs: settings.breakerMinMs, maxMs: settings.breakerMaxMs })
   const deadlines = createDeadlines({ ms: settings.publishTimeoutMs, graceMs: settings.publishGraceMs })
   const quietWaiters = new Set<() => void>()
   let runs = 0
   const acknowledged = new Map<string, number>()
-  let loadFailed = false
-  const loadSql = loadPayloadsStatement(names)
 
   const ownership = createOwnership({
     session: sessions.ownership,
@@ -106,6 +91,14 @@ export function createEngine(options: EngineOptions): Engine {
     onGained: wake,
     onLost(lost) {
       for (const slot of lost) parking.forget(slot)
+      isolation.forget(lost)
+    },
+    onForgiven(clean) {
+      sweep(isolation.forget(clean))
+    },
+    onReleased() {
+      sweeper.markAll()
+      wake()
     },
     stopped,
   })
@@ -128,6 +121,7 @@ export function createEngine(options: EngineOptions): Engine {
     owner: () => ownership.relay,
     emit,
     stopped,
+    acknowledged: settings.retainPublishedMs === 0 ? 'deleted' : 'kept',
   })
   const completion = createCompletion({
     publisher,
@@ -146,9 +140,11 @@ export function createEngine(options: EngineOptions): Engine {
     acknowledgedBy: (destination) => acknowledged.get(destination) ?? 0,
     emit,
     onFailed: options.onFailed,
-    onRest() {
+    onRest(lane) {
+      const isolated = isolation.ended(lane.id, lane.slot)
+      if (isolated?.through === true) clearSuspect(lane, isolated.eventId, isolatedRuns)
+      sweep(isolated?.next ?? [])
       if (slots.draining > 0) ownership.drained()
-      wake()
     },
   })
   const runContext: RunContext = {
@@ -156,18 +152,7 @@ export function createEngine(options: EngineOptions): Engine {
     limits: { ...settings, maxRun: Math.min(settings.maxRun, publisher.capabilities.maxRun) },
     deadlines,
     emit,
-    async load(ids) {
-      try {
-        const payloads = readPayloads((await sessions.load.run(loadSql(ids))).rows)
-        if (loadFailed) emit({ kind: 'database', use: 'load', ok: true, cause: undefined })
-        loadFailed = false
-        return payloads
-      } catch (cause) {
-        if (!loadFailed) emit({ kind: 'database', use: 'load', ok: false, cause })
-        loadFailed = true
-        return undefined
-      }
-    },
+    load: createPayloadLoader(sessions.load, names, emit),
     generation: () => link.generation,
     onStuck(cause, generation) {
       link.replace(cause, generation)
@@ -177,6 +162,30 @@ export function createEngine(options: EngineOptions): Engine {
       completion.answered(destination)
     },
   }
+  const publish = (lane: Lane): Promise<Outcome> =>
+    publishRows(lane.rows, runContext, {
+      mayPublish: (destination) =>
+        mayStart() &&
+        slots.epoch(lane.slot) === lane.epoch &&
+        (destination === lane.destination || breakers.closed(destination)),
+      onProgress(acknowledged) {
+        completion.progress(lane, acknowledged)
+      },
+    })
+  const isolatedRuns: IsolatedRunOptions = {
+    isolation,
+    slots,
+    suspects: createSuspects({
+      session: sessions.ownership,
+      names,
+      group: settings.group,
+      owner: () => ownership.relay,
+    }),
+    publish,
+    onTrouble(cause) {
+      emit({ kind: 'database', use: 'ownership', ok: false, cause })
+    },
+  }
   const admission = createAdmission({
     publisher,
     lanes,
@@ -184,23 +193,16 @@ export function createEngine(options: EngineOptions): Engine {
     sweeper,
     breakers,
     parking,
+    isolation,
     open: mayStart,
     start(lane) {
       runs += 1
-      const progress = {
-        mayPublish: (destination: string) =>
-          mayStart() &&
-          slots.epoch(lane.slot) === lane.epoch &&
-          (destination === lane.destination || breakers.closed(destination)),
-        onProgress(acknowledged: number) {
-          completion.progress(lane, acknowledged)
-        },
-      }
       const ended = (): void => {
         runs -= 1
         if (runs === 0) settleWaiters(quietWaiters)
       }
-      void publishRows(lane.rows, runContext, progress)
+      const outcome = isolation.applies(lane.slot) ? publishIsolated(lane, isolatedRuns) : publish(lane)
+      void outcome
         .then((outcome) => {
           completion.end(lane, outcome)
         })
@@ -214,9 +216,13 @@ export function createEngine(options: EngineOptions): Engine {
   })
   const finder = createFinder({ ...settings, session: sessions.find, names, lanes, slots, sweeper, admission, emit })
 
-  function unpark(destinations: readonly string[]): void {
-    for (const destination of destinations) for (const slot of parking.release(destination)) sweeper.mark(slot)
+  function sweep(marked: readonly number[]): void {
+    for (const slot of marked) sweeper.mark(slot)
     wake()
+  }
+
+  function unpark(destinations: readonly string[]): void {
+    sweep(destinations.flatMap((destination) => parking.release(destination)))
   }
 
   return {
@@ -224,6 +230,7 @@ export function createEngine(options: EngineOptions): Engine {
     settler,
     ownership,
     link,
+    purger: createPurger({ session: sessions.load, names, retainMs: settings.retainPublishedMs, emit, stopped }),
     lanes,
     slots,
     breakers,
@@ -235,24 +242,8 @@ export function createEngine(options: EngineOptions): Engine {
             quietWaiters.add(resolve)
           }),
     sessions,
-    parked: () => parking.destinations().length > 0,
-    probe() {
-      if (!mayStart()) return Infinity
-      const now = performance.now()
-      let next = Infinity
-      for (const destination of parking.destinations()) {
-        if (breakers.closed(destination)) {
-          // Enough in flight was the reason to wait.
-          if (lanes.mostlyFree(destination)) unpark([destination])
-          continue
-        }
-        const at = breakers.probeAt(destination)
-        const slot = at <= now ? parking.takeOne(destination) : undefined
-        if (slot !== undefined) sweeper.mark(slot)
-        else next = Math.min(next, at - now)
-      }
-      return next
-    },
+    parked: () => parking.destinations().length > 0 || isolation.waiting > 0,
+    probe: createProbe({ mayStart, isolation, parking, breakers, lanes, sweep, unpark }),
   }
 }
 

@@ -156,7 +156,7 @@ export function createFinder(options: FinderOptions): Finder {
       found.map(({ lane }) => lane),
       limit,
     )
-    admission.offer(found, new Map())
+    admission.offerSwept(found)
     return found.length
   }
 

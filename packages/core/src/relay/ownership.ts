@@ -2,7 +2,14 @@ import { slotCount } from '../contract/lane.ts'
 import type { RelaySignal } from '../contract/signals.ts'
 import type { Names } from '../storage/names.ts'
 import { deregisterStatement } from '../storage/register-relay.ts'
-import { claimStatement, heartbeatStatement, readClaimed, readHeartbeat, releaseStatement } from '../storage/slots.ts'
+import {
+  claimStatement,
+  forgiveStatement,
+  heartbeatStatement,
+  readClaimed,
+  readHeartbeat,
+  releaseStatement,
+} from '../storage/slots.ts'
 import type { Lanes } from './lanes.ts'
 import { pause, retryPauseMs } from './pace.ts'
 import type { Session } from './session.ts'
@@ -45,6 +52,10 @@ export interface OwnershipOptions {
   readonly register: () => Promise<string>
   readonly onGained: () => void
   readonly onLost: (slots: readonly number[]) => void
+  /** These slots were owned for a whole lease: whatever their owners died of before is over. */
+  readonly onForgiven: (slots: readonly number[]) => void
+  /** An operator let a topic go on: what was passed over has to be looked at again. */
+  readonly onReleased: () => void
   readonly stopped: AbortSignal
 }
 
@@ -57,6 +68,11 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   const heartbeat = heartbeatStatement(names)
   const claim = claimStatement(names)
   const release = releaseStatement(names)
+  const forgive = forgiveStatement(names)
+  /** Under which ids this process was registered before its lease ran out. */
+  const before: string[] = []
+  let isolation = 0
+  let holdsVersion: string | undefined
   let relay = ''
   let deadline = 0
   let abandoned = false
@@ -75,6 +91,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   async function register(): Promise<void> {
     joined = false
     const sent = performance.now()
+    if (relay !== '') before.push(relay)
     relay = await options.register()
     deadline = sent + leaseMs
   }
@@ -91,12 +108,12 @@ export function createOwnership(options: OwnershipOptions): Ownership {
       return beat(false)
     }
     deadline = sent + leaseMs
-    const { gained, lost } = slots.reconcile(answer.owned)
+    const { gained, lost } = slots.reconcile(answer.owned, sent)
     const decision = decideSlots({ ...answer, owned: slots.size - slots.draining })
     let claimed = 0
     if (decision.claim > 0) {
-      const taken = readClaimed((await session.run(claim(group, relay, decision.claim))).rows)
-      slots.gain(taken)
+      const taken = readClaimed((await session.run(claim(group, relay, decision.claim, before))).rows)
+      slots.gain(taken, sent)
       claimed = taken.length
     } else if (decision.giveUp > 0 && slots.draining === 0) {
       slots.drain(decision.giveUp, performance.now(), (slot) => !lanes.hasIn(slot))
@@ -106,7 +123,20 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     if (!joined) joinedAt = sent
     joined = true
     free = answer.free - claimed
+    if (holdsVersion !== undefined && holdsVersion !== answer.holdsVersion) options.onReleased()
+    holdsVersion = answer.holdsVersion
+    await forgiveClean(sent)
+    if (slots.isolation !== isolation) emit({ kind: 'isolation', slots: slots.isolation })
+    isolation = slots.isolation
     await releaseDrained()
+  }
+
+  async function forgiveClean(now: number): Promise<void> {
+    const clean = slots.clean(now - leaseMs)
+    if (clean.length === 0) return
+    await session.run(forgive(group, relay, clean))
+    slots.forgive(clean)
+    options.onForgiven(clean)
   }
 
   /** Lanes at rest in a slot that is being given up are freed: nobody of this relay goes on with them. */

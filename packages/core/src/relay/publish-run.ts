@@ -4,6 +4,7 @@ import type { RelaySignal } from '../contract/signals.ts'
 import type { EventRow } from '../storage/event-row.ts'
 import { outside, type Outcome, readOutcome } from './outcome.ts'
 import { type Deadlines, late } from './pace.ts'
+import type { LoadPayloads } from './payload-loader.ts'
 import { toEvent, toSignalEvent } from './relay-event.ts'
 
 export interface RunLimits {
@@ -18,8 +19,7 @@ export interface RunContext {
   readonly limits: RunLimits
   readonly deadlines: Deadlines
   readonly emit: (signal: RelaySignal) => void
-  /** Reads payloads that did not come with their rows; undefined when the database cannot be asked. */
-  readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array> | undefined>
+  readonly load: LoadPayloads
   /** Which connection of the publisher a publish begins with. */
   readonly generation: () => number
   readonly onStuck: (cause: unknown, generation: number) => void

@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { OutboxError } from '../contract/errors.ts'
 import type { Names } from '../storage/names.ts'
 import {
+  deregisterStatement,
   forgetDeadStatements,
   overlapStatement,
   readOverlap,
@@ -54,6 +55,9 @@ export async function registerRelay(
     return id
   } catch (error) {
     await session.run({ text: 'rollback', values: [] }).catch(() => session.drop())
+    // Statements behind a lost connection ran outside the transaction, or nobody knows whether it was committed: what
+    // they left would keep other groups away for a lease.
+    if (session.generation !== generation) await session.run(deregisterStatement(names, id)).catch(() => session.drop())
     throw error
   }
 }

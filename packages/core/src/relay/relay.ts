@@ -159,6 +159,7 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
     engine = current
     state = 'running'
     current.link.start()
+    current.purger.start()
     loop = run(current, stopped)
     emit({ kind: 'started', relay: current.ownership.relay })
   }

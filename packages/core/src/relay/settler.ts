@@ -2,7 +2,7 @@ import type { RelaySignal } from '../contract/signals.ts'
 import { sqlFault, sqlState } from '../contract/sql-state.ts'
 import { acknowledgeStatement } from '../storage/acknowledge.ts'
 import type { Names } from '../storage/names.ts'
-import { readSettled, type SettleEntry, type Settled, settleStatement } from '../storage/settle.ts'
+import { type Acknowledged, readSettled, type SettleEntry, type Settled, settleStatement } from '../storage/settle.ts'
 import { pause, retryPauseMs } from './pace.ts'
 import type { Session } from './session.ts'
 
@@ -29,6 +29,8 @@ export interface SettlerOptions {
   readonly owner: () => string
   readonly emit: (signal: RelaySignal) => void
   readonly stopped: AbortSignal
+  /** What becomes of an acknowledged event. */
+  readonly acknowledged: Acknowledged
 }
 
 /** Events in one statement. Larger batches gain nothing more and hold their row locks longer. */
@@ -51,9 +53,9 @@ interface Item extends Settlement {
  * Collects outcomes and writes them in batches, one statement at a time; what comes meanwhile makes the next batch. A
  * batch whose answer was lost is sent again unchanged: the statement counts nothing twice.
  */
-export function createSettler({ session, names, group, owner, emit, stopped }: SettlerOptions): Settler {
-  const settleSql = settleStatement(names)
-  const acknowledgeSql = acknowledgeStatement(names)
+export function createSettler({ session, names, group, owner, emit, stopped, acknowledged }: SettlerOptions): Settler {
+  const settleSql = settleStatement(names, acknowledged)
+  const acknowledgeSql = acknowledgeStatement(names, acknowledged)
   let queue: Item[] = []
   let active = false
   let parked = 0

@@ -18,9 +18,20 @@ export interface SlotTable {
   readonly hasFresh: boolean
   /** Takes the slots that were gained since the last call. */
   takeFresh(): number[]
-  gain(slots: readonly OwnedSlot[]): void
+  gain(slots: readonly OwnedSlot[], now: number): void
   /** Brings the table in line with what the database says is owned. */
-  reconcile(owned: readonly OwnedSlot[]): { readonly gained: number; readonly lost: number }
+  reconcile(owned: readonly OwnedSlot[], now: number): { readonly gained: number; readonly lost: number }
+  /** Whether so many owners of this slot crashed in a row that its events go one at a time. */
+  isolated(slot: number): boolean
+  /** How many slots are isolated. */
+  readonly isolation: number
+  /** In how many of those crashes this event was the one being published. */
+  suspicion(slot: number, eventId: string): number
+  /** Slots that have been owned since before `since` and whose crashes can be forgiven. */
+  clean(since: number): number[]
+  forgive(slots: readonly number[]): void
+  /** An event came through: it is suspected no more. */
+  acquit(slot: number, eventId: string): void
   /** Starts to give up so many slots, first those of which nothing is in flight. */
   drain(count: number, now: number, isIdle: (slot: number) => boolean): void
   /** These slots are being released: nothing brings them back. */
@@ -33,8 +44,18 @@ export interface SlotTable {
   clear(): void
 }
 
+/** One crash has many reasons; two in a row may have to do with what was being published. */
+const crashesUntilIsolated = 2
+
+interface Owned {
+  readonly epoch: string
+  readonly since: number
+  crashes: number
+  suspicions: Readonly<Record<string, number>>
+}
+
 export function createSlotTable({ drainMs }: { readonly drainMs: number }): SlotTable {
-  const epochs = new Map<number, string>()
+  const owned = new Map<number, Owned>()
   /** Since when. */
   const draining = new Map<number, number>()
   const stuck = new Set<number>()
@@ -42,15 +63,15 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
   let usable: readonly number[] | undefined
 
   function lose(slot: number): void {
-    epochs.delete(slot)
+    owned.delete(slot)
     draining.delete(slot)
     stuck.delete(slot)
     usable = undefined
   }
 
-  function gain(slots: readonly OwnedSlot[]): void {
-    for (const { slot, epoch } of slots) {
-      epochs.set(slot, epoch)
+  function gain(slots: readonly OwnedSlot[], now: number): void {
+    for (const { slot, epoch, crashes, suspicions } of slots) {
+      owned.set(slot, { epoch, since: now, crashes, suspicions })
       draining.delete(slot)
       fresh.push(slot)
     }
@@ -59,16 +80,16 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
 
   return {
     get size() {
-      return epochs.size
+      return owned.size
     },
     get draining() {
       return draining.size
     },
     usable() {
-      usable ??= [...epochs.keys()].filter((slot) => !draining.has(slot)).sort((a, b) => a - b)
+      usable ??= [...owned.keys()].filter((slot) => !draining.has(slot)).sort((a, b) => a - b)
       return usable
     },
-    epoch: (slot) => (draining.has(slot) ? undefined : epochs.get(slot)),
+    epoch: (slot) => (draining.has(slot) ? undefined : owned.get(slot)?.epoch),
     get hasFresh() {
       return fresh.length > 0
     },
@@ -78,17 +99,35 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
       return taken
     },
     gain,
-    reconcile(owned) {
-      const now = new Map(owned.map(({ slot, epoch }) => [slot, epoch]))
-      const lost = [...epochs].filter(([slot, epoch]) => now.get(slot) !== epoch).map(([slot]) => slot)
+    reconcile(given, now) {
+      const epochs = new Map(given.map(({ slot, epoch }) => [slot, epoch]))
+      const lost = [...owned].filter(([slot, { epoch }]) => epochs.get(slot) !== epoch).map(([slot]) => slot)
       lost.forEach(lose)
-      const gained = owned.filter(({ slot }) => !epochs.has(slot))
-      gain(gained)
+      const gained = given.filter(({ slot }) => !owned.has(slot))
+      gain(gained, now)
       return { gained: gained.length, lost: lost.length }
+    },
+    isolated: (slot) => (owned.get(slot)?.crashes ?? 0) >= crashesUntilIsolated,
+    get isolation() {
+      return [...owned.values()].filter(({ crashes }) => crashes >= crashesUntilIsolated).length
+    },
+    suspicion: (slot, eventId) => owned.get(slot)?.suspicions[eventId] ?? 0,
+    clean: (since) => [...owned].filter(([, slot]) => slot.crashes > 0 && slot.since < since).map(([slot]) => slot),
+    forgive(slots) {
+      for (const slot of slots) {
+        const entry = owned.get(slot)
+        if (entry !== undefined) Object.assign(entry, { crashes: 0, suspicions: {} })
+      }
+    },
+    acquit(slot, eventId) {
+      const entry = owned.get(slot)
+      if (entry === undefined || !(eventId in entry.suspicions)) return
+      const { [eventId]: _, ...others } = entry.suspicions
+      entry.suspicions = others
     },
     drain(count, now, isIdle) {
       // From the top, because claims go from the bottom: what a relay keeps stays one range, which sweeps in one go.
-      const candidates = [...epochs.keys()].filter((slot) => !draining.has(slot)).sort((a, b) => b - a)
+      const candidates = [...owned.keys()].filter((slot) => !draining.has(slot)).sort((a, b) => b - a)
       const rank = (slot: number): number => (isIdle(slot) ? 0 : stuck.has(slot) ? 2 : 1)
       for (const slot of candidates.sort((a, b) => rank(a) - rank(b)).slice(0, count)) draining.set(slot, now)
       usable = undefined
@@ -109,7 +148,7 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
     drainingSlots: () => [...draining.keys()],
     lose,
     clear() {
-      epochs.clear()
+      owned.clear()
       draining.clear()
       stuck.clear()
       fresh = []

@@ -16,6 +16,8 @@ export interface Slice {
  */
 export interface Sweeper {
   readonly pending: number
+  /** Whether a slot is going to be read from some lane on. */
+  has(slot: number): boolean
   mark(slot: number): void
   markAll(): void
   /** The next slice of the marked slots. */
@@ -46,6 +48,7 @@ export function createSweeper(slots: SlotTable): Sweeper {
     get pending() {
       return marks.size
     },
+    has: (slot) => marks.has(slot),
     mark,
     markAll() {
       for (const slot of slots.usable()) mark(slot)

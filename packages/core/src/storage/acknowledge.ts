@@ -1,6 +1,13 @@
 import type { Statement } from '../contract/sql-client.ts'
 import { type Names, statementName } from './names.ts'
-import { ownedSlotsSql, ownedSlotsValues, type SettleParameters } from './settle.ts'
+import {
+  type Acknowledged,
+  forgetFailuresSql,
+  ownedSlotsSql,
+  ownedSlotsValues,
+  publishedSql,
+  type SettleParameters,
+} from './settle.ts'
 
 /** How long a row may be locked by somebody else before the batch is settled the other way, in ms. */
 const lockTimeoutMs = 20
@@ -16,14 +23,16 @@ const lockTimeoutMs = 20
  * The status is compared in a form that no partial index can serve, or the planner intersects the primary key with all of
  * one. The timeout holds for this statement alone, whatever session it runs on.
  */
-export function acknowledgeStatement(names: Names): (parameters: SettleParameters) => Statement {
+export function acknowledgeStatement(
+  names: Names,
+  acknowledged: Acknowledged = 'kept',
+): (parameters: SettleParameters) => Statement {
   const text = `with t as materialized (select set_config('lock_timeout', '${String(lockTimeoutMs)}', true)),
 own as materialized (${ownedSlotsSql(names)}),
-p as (update ${names.table('events')} e set status = 'published', published_at = clock_timestamp(), available_at = null
-  from unnest($5::bigint[], $6::uuid[], $7::int[]) x(id, event_id, requeues)
+p as (${publishedSql(names, acknowledged, 'unnest($5::bigint[], $6::uuid[], $7::int[]) x(id, event_id, requeues)')}
   where (select count(*) = 1 from t) and e.id = any(array(select unnest($5::bigint[]))) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues
     and e.status in ('pending', '')
-  returning e.id)
+  returning e.id)${forgetFailuresSql(names, acknowledged)}
 select (select array_agg(id) from p), null, (select array_agg(slot) from own), $5::bigint[], null`
   const name = statementName('acknowledge', text)
   return ({ entries, ...batch }) => ({

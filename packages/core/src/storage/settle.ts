@@ -54,7 +54,10 @@ export interface Settled {
  * - A row that somebody deleted is told from one that is locked, or its lane would wait for it for ever.
  * - The last 20 failures of an event are kept, for the people who ask why.
  */
-export function settleStatement(names: Names): (parameters: SettleParameters) => Statement {
+export function settleStatement(
+  names: Names,
+  acknowledged: Acknowledged = 'kept',
+): (parameters: SettleParameters) => Statement {
   const events = names.table('events')
   const text = `with x as materialized (
   select * from unnest($5::bigint[], $6::uuid[], $7::int[], $8::int[], $9::text[], $10::float8[], $11::text[], $12::text[]) x(id, event_id, attempts, requeues, error, ms, fin, outcome)),
@@ -64,8 +67,8 @@ lck as materialized (
 m as materialized (
   select x.id, x.error, x.ms, x.fin, x.outcome from lck join x using (id, event_id) where lck.status = 'pending' and lck.requeues = x.requeues
     and (x.error is null or (lck.attempts = x.attempts and ((lck.lane >> 56) + 128)::int = any(array(select slot from own))))),
-p as (update ${events} e set status = 'published', published_at = clock_timestamp(), available_at = null
-  where e.id = any(array(select id from m where error is null)) returning e.id),
+p as (${publishedSql(names, acknowledged)}
+  where e.id = any(array(select id from m where error is null)) returning e.id)${forgetFailuresSql(names, acknowledged)},
 f as (update ${events} e set attempts = e.attempts + (e.attempts < 2147483647)::int, last_error = m.error, status = coalesce(m.fin, 'pending'),
     failed_at = case when m.fin is not null then now() end, available_at = case when m.fin is null then now() + m.ms * interval '1 ms' end
   from m where e.id = any(array(select id from m where error is not null)) and m.id = e.id and m.error is not null
@@ -96,6 +99,23 @@ select (select array_agg(id) from p), (select array_agg(id) from (select id from
       entries.map(({ failure }) => failure?.outcome ?? null),
     ],
   })
+}
+
+/** Whether an acknowledged event stays as a published row until it is purged, or is deleted at once. */
+export type Acknowledged = 'kept' | 'deleted'
+
+/** The beginning of the statement that takes acknowledged events `e` out of line. A fragment of both settles. */
+export function publishedSql(names: Names, acknowledged: Acknowledged, using = ''): string {
+  const events = names.table('events')
+  if (acknowledged === 'deleted') return `delete from ${events} e${using === '' ? '' : ` using ${using}`}`
+  return `update ${events} e set status = 'published', published_at = clock_timestamp(), available_at = null${using === '' ? '' : ` from ${using}`}`
+}
+
+/** The history of an event goes with it. A fragment of both settles, behind `p`. */
+export function forgetFailuresSql(names: Names, acknowledged: Acknowledged): string {
+  if (acknowledged === 'kept') return ''
+  return `,
+gone as (delete from ${names.table('failures')} x using p where x.event = p.id)`
 }
 
 /** Which slots of the batch are still owned under the epoch they were read with: $1 to $4. A fragment of both settles. */

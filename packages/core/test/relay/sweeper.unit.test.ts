@@ -6,7 +6,10 @@ import { createSweeper, type Slice, type Sweeper } from '../../src/relay/sweeper
 
 function owning(slots: Iterable<number>): SlotTable {
   const table = createSlotTable({ drainMs: 1000 })
-  table.gain([...slots].map((slot) => ({ slot, epoch: '1' })))
+  table.gain(
+    [...slots].map((slot) => ({ slot, epoch: '1', crashes: 0, suspicions: {} })),
+    0,
+  )
   return table
 }
 
@@ -175,7 +178,7 @@ describe('the background round', () => {
           visit()
           const lost = others[lose % Math.max(1, others.length)]
           if (lost !== undefined) table.lose(lost)
-          table.gain([{ slot: gain, epoch: '2' }])
+          table.gain([{ slot: gain, epoch: '2', crashes: 0, suspicions: {} }], 0)
         }
         visited.clear()
         for (let left = lanes.length + slots.length + changes.length + 2; left > 0; left--) visit()

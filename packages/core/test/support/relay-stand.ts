@@ -4,6 +4,7 @@ import { fromPg, type PgClient, type PgPool } from '../../src/clients/from-pg.ts
 import type { OutboxEvent } from '../../src/contract/event.ts'
 import type { Failure, Publisher } from '../../src/contract/publisher.ts'
 import type { RelaySignal } from '../../src/contract/signals.ts'
+import type { SqlClient } from '../../src/contract/sql-client.ts'
 import type { RelayOptions } from '../../src/options.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
 import type { Relay } from '../../src/relay/relay.ts'
@@ -32,14 +33,18 @@ export interface RelayStand extends AsyncDisposable {
 /** How the broker of the stand answers for an event; undefined acknowledges it. */
 export type Answer = (event: OutboxEvent, tries: number) => Failure | undefined | Promise<Failure | undefined>
 
+type StandClient = SqlClient<PgClient, PgPool | PgClient>
+
+/** `alter` takes the place of the outbox's client, to disturb it. */
 export async function relayStand(
   answer: Answer = () => undefined,
   publisher: Partial<Publisher> = {},
+  alter: (client: StandClient) => StandClient = (client) => client,
 ): Promise<RelayStand> {
   const url = await freshDatabase()
   const pool = new pg.Pool({ connectionString: url, max: 40 })
   pool.on('error', () => undefined)
-  const outbox = createOutbox({ client: fromPg(pool) })
+  const outbox = createOutbox({ client: alter(fromPg(pool)) })
   await outbox.migrate()
   const delivered: string[] = []
   const events: OutboxEvent[] = []
