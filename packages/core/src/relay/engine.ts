@@ -61,7 +61,12 @@ export interface EngineOptions {
 export function createEngine(options: EngineOptions): Engine {
   const { client, names, settings, emit, wake, closing, stopped } = options
   const { publisher } = settings
-  const sessions = createSessions(client, names, settings, wake)
+  const sessions = createSessions(client, names, settings, {
+    wake,
+    slotsFreed() {
+      ownership.look()
+    },
+  })
   const lanes = createLanes(settings)
   const slots = createSlotTable({ drainMs: settings.leaseMs })
   const sweeper = createSweeper(slots)

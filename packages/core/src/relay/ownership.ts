@@ -11,6 +11,7 @@ import {
   releaseStatement,
 } from '../storage/slots.ts'
 import type { Lanes } from './lanes.ts'
+import { notifyStatement } from '../storage/wake.ts'
 import { pause, retryPauseMs } from './pace.ts'
 import type { Session } from './session.ts'
 import type { SlotTable } from './slot-table.ts'
@@ -34,7 +35,9 @@ export interface Ownership {
   complete(): boolean
   /** A slot that is being given up has no lane in flight any more, or may have none. */
   drained(): void
-  /** Gives everything back at once. */
+  /** Somebody gave slots back: looks at them now instead of with the next heartbeat. */
+  look(): void
+  /** Gives everything back at once, and tells the others. */
   end(): Promise<void>
   /** Renews no more: something that this relay started may still be written, so others must not wait for it. */
   abandon(): void
@@ -72,6 +75,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   /** Under which ids this process was registered before its lease ran out. */
   const before: string[] = []
   let isolation = 0
+  let looking = false
   let holdsVersion: string | undefined
   let relay = ''
   let deadline = 0
@@ -149,7 +153,13 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     await session.run(release(group, relay, ready))
     for (const slot of ready) slots.lose(slot)
     options.onLost(ready)
+    await announce()
     emit({ kind: 'slots', owned: slots.size, gained: 0, lost: ready.length })
+  }
+
+  /** A hint: whoever misses it sees the free slots with the next heartbeat. */
+  async function announce(): Promise<void> {
+    await session.run(notifyStatement(names.slotsChannel)).catch(() => undefined)
   }
 
   async function loop(): Promise<void> {
@@ -182,11 +192,21 @@ export function createOwnership(options: OwnershipOptions): Ownership {
       // A release that fails is tried again with the next heartbeat.
       if (!stopped.aborted) inTurn(releaseDrained).catch(() => undefined)
     },
+    look() {
+      if (looking || stopped.aborted || deadline === 0) return
+      looking = true
+      void inTurn(() => {
+        looking = false
+        return beat(true)
+      }).catch(() => undefined)
+    },
     async end() {
       deadline = 0
       slots.clear()
       await inTurn(async () => {
-        if (relay !== '' && !abandoned) await session.run(deregisterStatement(names, relay))
+        if (relay === '' || abandoned) return
+        await session.run(deregisterStatement(names, relay))
+        await announce()
       })
     },
     abandon() {

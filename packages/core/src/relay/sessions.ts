@@ -6,7 +6,7 @@ import { createSession, type Session } from './session.ts'
 
 /** One session for each of the relay's uses, so that none waits behind another. */
 export interface Sessions {
-  /** Listens for wake-ups, where the client can. */
+  /** Listens for wake-ups and for freed slots, where the client can. */
   readonly find: Session
   readonly settle: Session
   readonly ownership: Session
@@ -18,7 +18,7 @@ export function createSessions(
   client: SqlConnector,
   names: Names,
   { statementTimeoutMs: timeoutMs, leaseMs, listen }: Pick<RelaySettings, 'statementTimeoutMs' | 'leaseMs' | 'listen'>,
-  wake: () => void,
+  on: { readonly wake: () => void; readonly slotsFreed: () => void },
 ): Sessions {
   return {
     find: createSession(client, {
@@ -26,9 +26,11 @@ export function createSessions(
       async onConnect(connection) {
         if (!listen || connection.onNotification === undefined) return
         connection.onNotification((channel) => {
-          if (channel === names.channel) wake()
+          if (channel === names.channel) on.wake()
+          else if (channel === names.slotsChannel) on.slotsFreed()
         })
-        await connection.run(listenStatement(names))
+        await connection.run(listenStatement(names.channel))
+        await connection.run(listenStatement(names.slotsChannel))
       },
     }),
     settle: createSession(client, { timeoutMs }),

@@ -29,7 +29,7 @@ export function createWaker(client: SqlConnector, names: Names): Waker {
   async function send(): Promise<void> {
     while (wanted && !closed.signal.aborted) {
       wanted = false
-      await session.run(notifyStatement(names)).catch(() => session.drop())
+      await session.run(notifyStatement(names.channel)).catch(() => session.drop())
       await pause(notifyIntervalMs, closed.signal)
     }
     active = undefined

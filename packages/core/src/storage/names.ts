@@ -9,6 +9,8 @@ export interface Names {
   readonly quotedSchema: string
   /** Channel of the wake-ups: at most 63 bytes, whatever the schema is called. */
   readonly channel: string
+  /** Channel on which relays say that slots are free. */
+  readonly slotsChannel: string
   table(name: TableName): string
 }
 
@@ -34,6 +36,7 @@ export function namesOf(schema: string): Names {
     schema,
     quotedSchema,
     channel: `inorder:${shortHash(schema)}`,
+    slotsChannel: `inorder:slots:${shortHash(schema)}`,
     table: (name) => `${quotedSchema}.${name}`,
   }
 }

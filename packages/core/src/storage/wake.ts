@@ -1,11 +1,11 @@
 import type { Statement } from '../contract/sql-client.ts'
-import { type Names, quoteIdentifier } from './names.ts'
+import { quoteIdentifier } from './names.ts'
 
-/** Wakes the relays of other processes. Runs on a session of its own, never inside a business transaction. */
-export function notifyStatement(names: Names): Statement {
-  return { text: 'select pg_notify($1, $2)', values: [names.channel, ''] }
+/** Wakes the relays of other processes. Never inside a business transaction. */
+export function notifyStatement(channel: string): Statement {
+  return { text: 'select pg_notify($1, $2)', values: [channel, ''] }
 }
 
-export function listenStatement(names: Names): Statement {
-  return { text: `listen ${quoteIdentifier(names.channel)}`, values: [] }
+export function listenStatement(channel: string): Statement {
+  return { text: `listen ${quoteIdentifier(channel)}`, values: [] }
 }

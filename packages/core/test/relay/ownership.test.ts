@@ -42,6 +42,18 @@ describe('slots', () => {
     await balanced(stand, [second])
   })
 
+  it('of a relay that stops belong to the others at once, long before their next heartbeat', async () => {
+    await using stand = await relayStand()
+    // A heartbeat every 100 s: nothing but the word of the one that stops can bring them the slots in time.
+    const [first, second] = [stand.relay({ leaseMs: 300_000 }), stand.relay({ leaseMs: 300_000 })]
+    await first.start()
+    await balanced(stand, [first])
+    await second.start()
+    await first.stop()
+    await balanced(stand, [second])
+    await second.stop()
+  })
+
   it('of a relay that died belong to the others once its lease is over, and nothing is lost', async () => {
     await using stand = await relayStand()
     const { outbox: mortal, die } = mortalOutbox(stand.pool)
