@@ -1,20 +1,37 @@
 import { Command, InvalidArgumentError } from 'commander'
 import pc from 'picocolors'
 import type { Benchmark, BenchmarkOptions, BenchmarkResult } from './benchmark.ts'
+import { blocked } from './blocked.ts'
+import { bystanders } from './bystanders.ts'
 import { drain } from './drain.ts'
 import { enqueue } from './enqueue.ts'
 import { fetch } from './fetch.ts'
 import { describe, judge } from './figure.ts'
 import { memory } from './memory.ts'
+import { relays } from './relays.ts'
 import { save as writeResult } from './save.ts'
+import { soak } from './soak.ts'
 import { steady } from './steady.ts'
 import { formatTable } from './table.ts'
+import { takeover } from './takeover.ts'
 import { wake } from './wake.ts'
 
 // `npm run bench -- NAME`: one benchmark with its own servers. Tables on stdout, progress on stderr. Exit codes: 0 every
 // figure that is held was reached or near, 1 one was missed or a promise broke, 2 wrong options.
 
-const benchmarks: readonly Benchmark[] = [fetch, drain, steady, memory, wake, enqueue]
+const benchmarks: readonly Benchmark[] = [
+  fetch,
+  blocked,
+  drain,
+  relays,
+  steady,
+  bystanders,
+  takeover,
+  memory,
+  wake,
+  enqueue,
+  soak,
+]
 const colours = pc.createColors(process.stdout.isTTY && process.env.NO_COLOR === undefined)
 
 interface Given extends BenchmarkOptions {
@@ -90,7 +107,7 @@ async function report({ name: bench }: Benchmark, given: BenchmarkResult, { json
 }
 
 function listed(): string {
-  return benchmarks.map(({ name: each, about }) => `  ${each.padEnd(8)} ${about}`).join('\n')
+  return benchmarks.map(({ name: each, about }) => `  ${each.padEnd(10)} ${about}`).join('\n')
 }
 
 function whole(text: string): number {

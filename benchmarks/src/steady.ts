@@ -1,15 +1,12 @@
-import type { Relay, RelayOptions } from '@inorder/core'
+import type { RelayOptions } from '@inorder/core'
 import { memoryBroker, memoryPublisher } from '@inorder/relay-memory'
 import { type Benchmark, type BenchmarkContext, wanted } from './benchmark.ts'
 import { countingClient } from './counting-client.ts'
 import { type Figure, rounded } from './figure.ts'
 import { openOutbox, startBenchmarkServer } from './server.ts'
 import { percentile } from './statistics.ts'
+import { eventsPerSecond, keys, runTraffic } from './traffic.ts'
 
-const eventsPerSecond = 300
-const keys = 1000
-/** The relay's first finds, and code that has yet to be compiled, are not counted. */
-const warmUpSeconds = 2
 const idleSeconds = 60
 
 interface Mode {
@@ -36,7 +33,12 @@ export const steady: Benchmark = {
     const rows: string[][] = []
     for (const mode of modes.filter(({ name }) => wanted(context.only, name))) {
       const { url } = await emptyOutbox(server.postgres.createDatabase())
-      const { latencies, committed } = await measureMode(mode, url, context)
+      context.say(`${mode.name}: writing for ${context.seconds} s`)
+      const { latencies, committed } = await runTraffic(url, {
+        seconds: context.seconds,
+        relay: mode.options,
+        wakes: mode.wakes,
+      })
       if (latencies.length !== committed)
         broken.push(`${mode.name}: ${committed - latencies.length} of ${committed} events lost`)
       const [p50, p99] = [percentile(latencies, 0.5), percentile(latencies, 0.99)]
@@ -71,61 +73,6 @@ export const steady: Benchmark = {
     }
     return { tables, figures, environment: server.environment, broken }
   },
-}
-
-/** Starts the relay in this process, next to the writer: both clocks are one. */
-async function measureMode(
-  mode: Mode,
-  url: string,
-  { seconds, say }: BenchmarkContext,
-): Promise<{ latencies: number[]; committed: number }> {
-  await using under = await openOutbox(url)
-  const { pool, outbox } = under
-  const committedAt = new Map<string, number>()
-  const arrivedAt = new Map<string, number>()
-  const broker = memoryBroker({
-    recording: 'count',
-    onDelivery: ({ eventId, at }) => arrivedAt.set(eventId, at),
-  })
-  const relay = outbox.relay({ publisher: memoryPublisher(broker), ...mode.options })
-  await relay.start()
-  const warmUp = warmUpSeconds * eventsPerSecond
-  const write = async (number: number): Promise<void> => {
-    const event = { topic: 'orders', key: `key-${number % keys}`, payload: { number } }
-    const client = await pool.connect()
-    try {
-      await client.query('begin')
-      const { eventId } = await outbox.enqueue(client, event)
-      await client.query('commit')
-      if (number >= warmUp) committedAt.set(eventId, performance.now())
-    } finally {
-      client.release()
-    }
-    if (mode.wakes) outbox.wake()
-  }
-  say(`${mode.name}: writing for ${seconds} s`)
-  const writes: Promise<void>[] = []
-  const began = performance.now()
-  for (let number = 0; number < warmUp + eventsPerSecond * seconds; number++) {
-    // By the clock and not by a pause each, because a timer of 1 ms takes longer.
-    const due = began + (number * 1000) / eventsPerSecond
-    if (due > performance.now()) await new Promise((resolve) => setTimeout(resolve, due - performance.now()))
-    writes.push(write(number))
-  }
-  await Promise.all(writes)
-  await settled(relay, warmUp + committedAt.size)
-  await relay.stop()
-  // An event can arrive before its writer has heard of its commit: that is no negative time but none.
-  const latencies = [...committedAt].flatMap(([eventId, at]) => {
-    const arrived = arrivedAt.get(eventId)
-    return arrived === undefined ? [] : [Math.max(0, arrived - at)]
-  })
-  return { latencies, committed: committedAt.size }
-}
-
-async function settled(relay: Relay, events: number): Promise<void> {
-  const until = performance.now() + 10_000
-  while (relay.counts().published < events && performance.now() < until) await relay.drain()
 }
 
 /** Every statement of a relay that has nothing to do, whatever its session: find, heartbeat and the background sweep. */

@@ -33,6 +33,9 @@ export interface Admission {
 
 export function createAdmission(context: AdmissionContext): Admission {
   const { publisher, lanes, slots, sweeper, breakers, parking, isolation } = context
+  /** Slots with a newcomer that found no room: swept once some came back, and not over and over until then. */
+  const cramped = new Set<number>()
+  let freed = 0
 
   function offerOne(
     { lane: id, first, rows }: LaneRows,
@@ -58,8 +61,8 @@ export function createAdmission(context: AdmissionContext): Admission {
     const fitting = lanes.fitting(rows)
     if (fitting.length === 0) {
       // What was going on already waits in memory behind the newcomers; a newcomer is swept for later.
-      if (before === undefined) sweeper.mark(slot)
-      else lanes.add(waitingLane(before, first))
+      if (before === undefined) cramped.add(slot)
+      else lanes.addCramped(waitingLane(before, first))
       return
     }
     // Lanes that were passed over for want of room come first: one that went on until now waits with them.
@@ -84,6 +87,11 @@ export function createAdmission(context: AdmissionContext): Admission {
 
   return {
     offer(found, before) {
+      if (lanes.freed > freed) {
+        freed = lanes.freed
+        for (const slot of cramped) sweeper.mark(slot)
+        cramped.clear()
+      }
       const inTurn = isolation.order(found)
       for (const lane of inTurn) if (!before.has(lane.lane)) offerOne(lane, undefined)
       for (const lane of inTurn) {

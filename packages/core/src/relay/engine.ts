@@ -68,7 +68,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
   })
   const lanes = createLanes(settings)
-  const slots = createSlotTable({ drainMs: settings.leaseMs })
+  const slots = createSlotTable(settings)
   const sweeper = createSweeper(slots)
   const parking = createParking()
   const isolation = createIsolation(slots)

@@ -97,8 +97,12 @@ export interface Lanes {
   readonly size: number
   /** Events whose outcome is not written yet. */
   readonly events: number
+  /** Rises whenever room comes back. */
+  readonly freed: number
   get(id: string): Lane | undefined
   add(lane: Lane): void
+  /** Adds a settled lane that was to go on and found no room. It is not named again before some came back. */
+  addCramped(lane: Lane): void
   remove(lane: Lane): void
   /** The outcomes of a lane are committed: its events count no more. */
   settled(lane: Lane): void
@@ -108,7 +112,7 @@ export interface Lanes {
   met(lane: Lane, id: string | null): void
   /** Reads every lane in flight from its start, the next time. */
   resetLows(): void
-  /** Settled lanes whose pause is over, longest waiting first, at most `limit`. */
+  /** Settled lanes whose pause is over and for which there may be room, longest waiting first, at most `limit`. */
   continuing(limit: number, now: number): Continuing[]
   /** Settled lanes, whatever their pause. */
   resting(): Lane[]
@@ -129,25 +133,41 @@ export interface Lanes {
 export function createLanes(limits: LaneLimits): Lanes {
   const all = new Map<string, Lane>()
   const resting = new Set<Lane>()
+  const cramped = new Set<Lane>()
   const perDestination = new Map<string, number>()
   const perSlot = new Map<number, number>()
   let events = 0
   let bytes = 0
+  let freed = 0
+  /**
+   * One large event is in flight beside what is counted. If it had to find room, steady traffic would keep it waiting
+   * for ever; if it took most of the room, a slow one would keep everybody else waiting.
+   */
+  let beside: Lane | undefined
+  const large = Math.min(limits.maxRunBytes * runsOfALane, limits.maxInFlightBytes / 2)
 
   function count(lane: Lane, sign: 1 | -1): void {
     events += sign * lane.events
-    bytes += sign * lane.bytes
-  }
-
-  function oversize(): boolean {
-    if (bytes <= limits.maxInFlightBytes) return false
-    for (const lane of all.values()) if (lane.state === 'running' && lane.bytes > limits.maxInFlightBytes) return true
-    return false
+    if (sign === -1) {
+      freed += 1
+      cramped.clear()
+    }
+    if (sign === 1 && lane.events === 1 && lane.bytes > large) beside ??= lane
+    if (lane !== beside) bytes += sign * lane.bytes
+    else if (sign === -1) beside = undefined
   }
 
   function weigh(lane: Lane, weight: number): void {
     bump(perDestination, lane.destination, weight - lane.weight)
     lane.weight = weight
+  }
+
+  function add(lane: Lane): void {
+    all.set(lane.id, lane)
+    bump(perSlot, lane.slot, 1)
+    if (lane.state === 'settled') resting.add(lane)
+    else count(lane, 1)
+    weigh(lane, lane.state === 'settled' ? Math.sign(lane.pauseUntil) : lane.events)
   }
 
   return {
@@ -157,17 +177,19 @@ export function createLanes(limits: LaneLimits): Lanes {
     get events() {
       return events
     },
+    get freed() {
+      return freed
+    },
     get: (id) => all.get(id),
-    add(lane) {
-      all.set(lane.id, lane)
-      bump(perSlot, lane.slot, 1)
-      if (lane.state === 'settled') resting.add(lane)
-      else count(lane, 1)
-      weigh(lane, lane.state === 'settled' ? Math.sign(lane.pauseUntil) : lane.events)
+    add,
+    addCramped(lane) {
+      add(lane)
+      cramped.add(lane)
     },
     remove(lane) {
       if (all.get(lane.id) !== lane) return
       all.delete(lane.id)
+      cramped.delete(lane)
       bump(perSlot, lane.slot, -1)
       if (!resting.delete(lane)) count(lane, -1)
       weigh(lane, 0)
@@ -199,7 +221,7 @@ export function createLanes(limits: LaneLimits): Lanes {
       const chosen: Continuing[] = []
       for (const lane of resting) {
         if (chosen.length >= limit) break
-        if (lane.pauseUntil > now) continue
+        if (lane.pauseUntil > now || cramped.has(lane)) continue
         chosen.push({ lane, low: lane.low === null ? lane.next : smallerId(lane.low, lane.next) })
       }
       return chosen
@@ -211,8 +233,7 @@ export function createLanes(limits: LaneLimits): Lanes {
       return busy
     },
     crowded: () =>
-      events > 0 &&
-      (events >= limits.maxInFlight * nearlyAll || (bytes >= limits.maxInFlightBytes * nearlyAll && !oversize())),
+      events > 0 && (events >= limits.maxInFlight * nearlyAll || bytes >= limits.maxInFlightBytes * nearlyAll),
     fitting(rows) {
       const most = Math.min(mostOfALane(limits), limits.maxInFlight - events)
       const mostBytes = Math.min(limits.maxRunBytes * runsOfALane, limits.maxInFlightBytes - bytes)
@@ -220,9 +241,8 @@ export function createLanes(limits: LaneLimits): Lanes {
       let taken = 0
       for (const row of rows.slice(0, Math.max(0, most))) {
         size += row.size ?? 0
-        // A first event that is larger than a few runs may go alone; larger than all bytes in flight, one at a time.
-        const alone =
-          taken === 0 && (size <= limits.maxInFlightBytes - bytes || (size > limits.maxInFlightBytes && !oversize()))
+        // A first event that is larger than a few runs may go alone, without any room if no other such event does.
+        const alone = taken === 0 && (size <= limits.maxInFlightBytes - bytes || (size > large && beside === undefined))
         if (size > mostBytes && !alone) break
         taken += 1
       }

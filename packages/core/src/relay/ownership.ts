@@ -65,6 +65,9 @@ export interface OwnershipOptions {
 /** A lease is renewed three times before it would expire. */
 const renewalsPerLease = 3
 
+/** How long after the end of another relay's lease to look whether it was renewed, in ms. */
+const afterExpiryMs = 50
+
 export function createOwnership(options: OwnershipOptions): Ownership {
   const { session, names, group, leaseMs, slots, lanes, emit, stopped } = options
   const beatMs = leaseMs / renewalsPerLease
@@ -76,6 +79,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   const before: string[] = []
   let isolation = 0
   let looking = false
+  let othersUntil = Infinity
   let holdsVersion: string | undefined
   let relay = ''
   let deadline = 0
@@ -129,6 +133,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     free = answer.free - claimed
     if (holdsVersion !== undefined && holdsVersion !== answer.holdsVersion) options.onReleased()
     holdsVersion = answer.holdsVersion
+    othersUntil = sent + answer.nextExpiryMs
     await forgiveClean(sent)
     if (slots.isolation !== isolation) emit({ kind: 'isolation', slots: slots.isolation })
     isolation = slots.isolation
@@ -136,7 +141,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
   }
 
   async function forgiveClean(now: number): Promise<void> {
-    const clean = slots.clean(now - leaseMs)
+    const clean = slots.clean(now)
     if (clean.length === 0) return
     await session.run(forgive(group, relay, clean))
     slots.forgive(clean)
@@ -162,9 +167,14 @@ export function createOwnership(options: OwnershipOptions): Ownership {
     await session.run(notifyStatement(names.slotsChannel)).catch(() => undefined)
   }
 
+  /** A lease that is going to run out before the next heartbeat is looked at when it does: its owner may be dead. */
+  function nextBeatMs(): number {
+    return Math.min(beatMs, Math.max(0, othersUntil - performance.now()) + afterExpiryMs)
+  }
+
   async function loop(): Promise<void> {
     let failures = 0
-    while (await pause(failures === 0 ? beatMs : Math.min(beatMs, retryPauseMs(failures)), stopped)) {
+    while (await pause(failures === 0 ? nextBeatMs() : Math.min(beatMs, retryPauseMs(failures)), stopped)) {
       try {
         await inTurn(() => beat(true))
         if (failures > 0) emit({ kind: 'database', use: 'ownership', ok: true, cause: undefined })

@@ -27,8 +27,11 @@ export interface SlotTable {
   readonly isolation: number
   /** In how many of those crashes this event was the one being published. */
   suspicion(slot: number, eventId: string): number
-  /** Slots that have been owned since before `since` and whose crashes can be forgiven. */
-  clean(since: number): number[]
+  /**
+   * Slots whose crashes can be forgiven, because they were owned for a lease since. One in which an event is suspected
+   * waits longer for that event to have its turn.
+   */
+  clean(now: number): number[]
   forgive(slots: readonly number[]): void
   /** An event came through: it is suspected no more. */
   acquit(slot: number, eventId: string): void
@@ -47,6 +50,9 @@ export interface SlotTable {
 /** One crash has many reasons; two in a row may have to do with what was being published. */
 const crashesUntilIsolated = 2
 
+/** How many leases a suspected event has to get its turn; it may be gone. */
+const leasesForSuspects = 6
+
 interface Owned {
   readonly epoch: string
   readonly since: number
@@ -54,7 +60,7 @@ interface Owned {
   suspicions: Readonly<Record<string, number>>
 }
 
-export function createSlotTable({ drainMs }: { readonly drainMs: number }): SlotTable {
+export function createSlotTable({ leaseMs }: { readonly leaseMs: number }): SlotTable {
   const owned = new Map<number, Owned>()
   /** Since when. */
   const draining = new Map<number, number>()
@@ -112,7 +118,13 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
       return [...owned.values()].filter(({ crashes }) => crashes >= crashesUntilIsolated).length
     },
     suspicion: (slot, eventId) => owned.get(slot)?.suspicions[eventId] ?? 0,
-    clean: (since) => [...owned].filter(([, slot]) => slot.crashes > 0 && slot.since < since).map(([slot]) => slot),
+    clean: (now) =>
+      [...owned]
+        .filter(([, { crashes, suspicions, since }]) => {
+          const leases = Object.keys(suspicions).length === 0 ? 1 : leasesForSuspects
+          return crashes > 0 && now - since > leaseMs * leases
+        })
+        .map(([slot]) => slot),
     forgive(slots) {
       for (const slot of slots) {
         const entry = owned.get(slot)
@@ -137,7 +149,7 @@ export function createSlotTable({ drainMs }: { readonly drainMs: number }): Slot
     },
     keepStuck(now) {
       for (const [slot, since] of draining) {
-        if (now - since < drainMs) continue
+        if (now - since < leaseMs) continue
         draining.delete(slot)
         stuck.add(slot)
         fresh.push(slot)

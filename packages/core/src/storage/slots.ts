@@ -23,6 +23,8 @@ export interface Heartbeat {
   readonly stale: number
   /** Rises whenever an operator lets a topic go on. */
   readonly holdsVersion: string
+  /** In how many ms the first lease of another relay runs out, unless it is renewed. */
+  readonly nextExpiryMs: number
 }
 
 /**
@@ -49,7 +51,9 @@ select exists (select 1 from me),
   (select count(*) from s where free and owner is distinct from $2),
   (select count(*) from s where free and owner is distinct from $2 and coalesce(free_since, '-infinity') < clock_timestamp() - $4::float8 * interval '1 ms'),
   (select jsonb_object_agg(slot, jsonb_build_array(crashes, suspicions)) from s where owner = $2 and crashes > 0),
-  (select holds_version from ${names.table('settings')})`
+  (select holds_version from ${names.table('settings')}),
+  (select ((extract(epoch from min(r.expires_at)) - extract(epoch from clock_timestamp())) * 1000)::float8
+   from ${relays} r where r.relay_group = $1 and r.id <> $2 and r.expires_at > clock_timestamp())`
   const name = statementName('heartbeat', text)
   return ({ group, relay, leaseMs, beatMs, renewal }) => ({
     name,
@@ -72,6 +76,7 @@ export function readHeartbeat(rows: readonly Row[]): Heartbeat {
     free: Number(row[4]),
     stale: Number(row[5]),
     holdsVersion: row[7] as string,
+    nextExpiryMs: typeof row[8] === 'string' ? Number(row[8]) : Infinity,
   }
 }
 

@@ -45,10 +45,16 @@ describe('slots', () => {
   it('of a relay that stops belong to the others at once, long before their next heartbeat', async () => {
     await using stand = await relayStand()
     // A heartbeat every 100 s: nothing but the word of the one that stops can bring them the slots in time.
-    const [first, second] = [stand.relay({ leaseMs: 300_000 }), stand.relay({ leaseMs: 300_000 })]
+    const leaseMs = 300_000
+    const first = stand.relay({ leaseMs })
     await first.start()
     await balanced(stand, [first])
+    // It listens from its first find on.
+    let listening: () => void = () => undefined
+    const listens = new Promise<void>((resolve) => (listening = resolve))
+    const second = stand.relay({ leaseMs, onSignal: ({ kind }) => kind === 'found' && listening() })
     await second.start()
+    await listens
     await first.stop()
     await balanced(stand, [second])
     await second.stop()

@@ -8,7 +8,7 @@ const owned = (...slots: number[]): OwnedSlot[] => ownedUnder(1, ...slots)
 
 describe('a slot', () => {
   it('that was gained may start lanes, under its epoch, and is fresh once', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(9, 4), 0)
     expect(table.usable()).toEqual([4, 9])
     expect([table.epoch(4), table.epoch(5)]).toEqual(['1', undefined])
@@ -17,7 +17,7 @@ describe('a slot', () => {
   })
 
   it('that is being given up starts nothing, but is still owned', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(1, 2, 3), 0)
     table.drain(2, 0, () => false)
     expect(table.usable()).toEqual([1])
@@ -30,7 +30,7 @@ describe('a slot', () => {
   })
 
   it('that is lost is lost at once', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(1, 2), 0)
     expect(table.usable()).toEqual([1, 2])
     table.lose(2)
@@ -42,14 +42,14 @@ describe('a slot', () => {
 
 describe('slots to give up', () => {
   it('are those of which nothing is in flight, before any other', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(1, 2, 3, 4), 0)
     table.drain(2, 0, (slot) => slot === 1 || slot === 3)
     expect(table.usable()).toEqual([2, 4])
   })
 
   it('are kept, swept again and given up last when that takes too long', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(1, 2, 3), 0)
     table.takeFresh()
     table.drain(1, 0, () => false)
@@ -64,7 +64,7 @@ describe('slots to give up', () => {
 
 describe('what the database says is owned', () => {
   it('is what the table says afterwards', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(1, 2, 3), 0)
     table.takeFresh()
     expect(table.reconcile(owned(2, 3, 4), 0)).toEqual({ gained: 1, lost: 1 })
@@ -74,7 +74,7 @@ describe('what the database says is owned', () => {
   })
 
   it('under another epoch was lost in between and gained again: it is fresh', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(1), 0)
     table.takeFresh()
     expect(table.reconcile(ownedUnder(3, 1), 0)).toEqual({ gained: 1, lost: 1 })
@@ -83,7 +83,7 @@ describe('what the database says is owned', () => {
   })
 
   it('does not call back a slot that is being given up', () => {
-    const table = createSlotTable({ drainMs: 1000 })
+    const table = createSlotTable({ leaseMs: 1000 })
     table.gain(owned(1, 2), 0)
     table.drain(1, 0, () => false)
     table.reconcile(owned(1, 2), 0)

@@ -5,7 +5,7 @@ import { createSlotTable, type SlotTable } from '../../src/relay/slot-table.ts'
 import { createSweeper, type Slice, type Sweeper } from '../../src/relay/sweeper.ts'
 
 function owning(slots: Iterable<number>): SlotTable {
-  const table = createSlotTable({ drainMs: 1000 })
+  const table = createSlotTable({ leaseMs: 1000 })
   table.gain(
     [...slots].map((slot) => ({ slot, epoch: '1', crashes: 0, suspicions: {} })),
     0,
