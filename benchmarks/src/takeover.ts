@@ -76,7 +76,6 @@ async function afterKill(server: BenchmarkServer): Promise<number> {
 
 async function afterStop(server: BenchmarkServer): Promise<{ tookMs: number; ownedMs: number }> {
   const url = await emptyOutbox(server)
-  await using client = await openClient(url)
   const [leaver, other] = await startCrew(2, { url })
   if (leaver === undefined || other === undefined) throw new Error('there are no two relays')
   const { tookMs } = await leaver.stop()

@@ -266,5 +266,6 @@ function requireSessions({ maxSessions = Infinity }: SqlConnector): void {
 }
 
 async function closeSessions({ sessions }: Engine): Promise<void> {
-  await Promise.all(Object.values(sessions).map((session) => session.close()))
+  const { find, settle, ownership, load } = sessions
+  await Promise.all([find, settle, ownership, load].map((session) => session.close()))
 }

@@ -12,7 +12,7 @@ const leaseMs = 600
 interface Crowd {
   readonly deaths: readonly number[]
   /** Starts relays one after another until so many payloads were delivered and one event was given up. */
-  untilSurvived(payloads: number): Promise<void>
+  readonly untilSurvived: (payloads: number) => Promise<void>
 }
 
 /** Relays that die of certain events: their connections break in the middle of the publish and nothing is answered. */
