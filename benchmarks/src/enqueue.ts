@@ -3,7 +3,8 @@ import type pg from 'pg'
 import type { Benchmark, BenchmarkContext } from './benchmark.ts'
 import { type Figure, rounded } from './figure.ts'
 import { type OutboxUnderTest, startBenchmarkServer } from './server.ts'
-import { median } from './statistics.ts'
+import { median, medianRatio } from './statistics.ts'
+import type { Table } from './table.ts'
 
 const payloadBytes = 200
 /** Calls of each size in one repetition. */
@@ -18,7 +19,12 @@ interface Cost {
   readonly walBytes: number
 }
 
-type Way = 'bare insert' | 'enqueue'
+const ways = ['bare insert', 'enqueue'] as const
+type Way = (typeof ways)[number]
+/** How many write at once in the second table. */
+const writerCounts = [1, 32]
+/** Seconds of each of its measurements at most. */
+const mostSeconds = 5
 type Writer = (client: pg.PoolClient, events: number) => Promise<void>
 
 export const enqueue: Benchmark = {
@@ -27,8 +33,7 @@ export const enqueue: Benchmark = {
   async run(context) {
     await using server = await startBenchmarkServer()
     await using under = await server.outbox()
-    const { pool } = under
-    await pool.query(
+    await under.pool.query(
       'create table bare (id bigint generated always as identity primary key, topic text not null, key text, payload bytea, created_at timestamptz not null default now())',
     )
     const rows: string[][] = []
@@ -55,25 +60,33 @@ export const enqueue: Benchmark = {
         )
       }
       figures.push(
-        { name: `${name} time of bare`, value: ours.microseconds / bare.microseconds, unit: '' },
-        { name: `${name} WAL of bare`, value: ours.walBytes / bare.walBytes, unit: '' },
+        {
+          name: `${name} time of bare`,
+          value: ours.microseconds / bare.microseconds,
+          unit: '',
+          ...(size.events === 1 ? { target: { atMost: 2, tolerance: 0.1 } } : {}),
+        },
+        {
+          name: `${name} WAL of bare`,
+          value: ours.walBytes / bare.walBytes,
+          unit: '',
+          ...(size.events === 1 ? { target: { atMost: 1.6, tolerance: 0.1 } } : {}),
+        },
       )
     }
+    const commits = await measureCommits(under, context)
+    figures.push(...commits.figures)
     const table = {
       title: `Writing events of ${payloadBytes} bytes inside transactions, the commit not counted`,
       head: ['', 'way', 'us/event', 'WAL B/event', 'time of bare', 'WAL of bare'],
       rows,
     }
-    return { tables: [table], figures, environment: server.environment, broken: [] }
+    return { tables: [table, commits.table], figures, environment: server.environment, broken: [] }
   },
 }
 
-async function measureSize(
-  { pool, outbox }: OutboxUnderTest,
-  { events, calls }: (typeof sizes)[number],
-  { repetitions, say }: BenchmarkContext,
-): Promise<Record<Way, Cost[]>> {
-  const writers: Record<Way, Writer> = {
+function writersOf({ outbox }: OutboxUnderTest): Record<Way, Writer> {
+  return {
     'bare insert': async (client, count) => {
       await client.query({
         name: 'bare',
@@ -92,10 +105,18 @@ async function measureSize(
       )
     },
   }
+}
+
+async function measureSize(
+  under: OutboxUnderTest,
+  { events, calls }: (typeof sizes)[number],
+  { repetitions, say }: BenchmarkContext,
+): Promise<Record<Way, Cost[]>> {
+  const writers = writersOf(under)
   const costs: Record<Way, Cost[]> = { 'bare insert': [], enqueue: [] }
   for (let repetition = 1; repetition <= repetitions; repetition++) {
-    for (const way of ['bare insert', 'enqueue'] as const) {
-      const cost = await measure(pool, writers[way], events, calls)
+    for (const way of ways) {
+      const cost = await measure(under.pool, writers[way], events, calls)
       costs[way].push(cost)
       say(
         `${rounded(events)} a call, ${way}: ${rounded(cost.microseconds)} us and ${rounded(cost.walBytes)} bytes an event`,
@@ -103,6 +124,51 @@ async function measureSize(
     }
   }
   return costs
+}
+
+/** Whole transactions of one event each, as many as so many writers manage. */
+async function measureCommits(
+  under: OutboxUnderTest,
+  { repetitions, seconds, say }: BenchmarkContext,
+): Promise<{ table: Table; figures: Figure[] }> {
+  const writers = writersOf(under)
+  const rows: string[][] = []
+  const figures: Figure[] = []
+  for (const count of writerCounts) {
+    const rates: Record<Way, number[]> = { 'bare insert': [], enqueue: [] }
+    for (let repetition = 1; repetition <= repetitions; repetition++) {
+      for (const way of ways) {
+        rates[way].push(await commitsPerSecond(under.pool, writers[way], count, Math.min(seconds, mostSeconds)))
+        say(`${count} writers, ${way}: ${rounded(rates[way].at(-1) ?? 0)} commits/s`)
+      }
+    }
+    const ratio = medianRatio(rates.enqueue, rates['bare insert'])
+    for (const way of ways) rows.push([String(count), way, rounded(median(rates[way]))])
+    rows.push([String(count), 'enqueue of bare', rounded(ratio)])
+    figures.push({
+      name: `${count} writers, commits/s of bare`,
+      value: ratio,
+      unit: '',
+      target: { atLeast: 0.85, tolerance: 0.1 },
+    })
+  }
+  return { table: { title: 'Transactions of one event each', head: ['writers', 'way', 'commits/s'], rows }, figures }
+}
+
+async function commitsPerSecond(pool: pg.Pool, write: Writer, writers: number, seconds: number): Promise<number> {
+  const clients = await Promise.all(Array.from({ length: writers }, () => pool.connect()))
+  const end = performance.now() + seconds * 1000
+  let commits = 0
+  await Promise.all(
+    clients.map(async (client) => {
+      while (performance.now() < end) {
+        await inTransaction(client, () => write(client, 1))
+        commits += 1
+      }
+      client.release()
+    }),
+  )
+  return commits / seconds
 }
 
 async function measure(pool: pg.Pool, write: Writer, events: number, calls: number): Promise<Cost> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createOutbox, fromPg } from '@inorder/core'
-import { startPostgres } from '@inorder/harness'
+import { startPostgres, startRedis } from '@inorder/harness'
 import pg from 'pg'
 import { createCrew } from './crew.ts'
 import { createLedger, readWritten } from './ledger.ts'
@@ -23,7 +23,7 @@ export async function runCampaign(
   say(`starting PostgreSQL${options.publisher === 'redis' ? ' and Redis' : ''}, seed ${options.seed}`)
   await using server = await startPostgres()
   signal.throwIfAborted()
-  await using broker = options.publisher === 'redis' ? await redisStandBroker() : memoryStandBroker()
+  await using broker = options.publisher === 'redis' ? redisStandBroker(await startRedis()) : memoryStandBroker()
   signal.throwIfAborted()
   const databaseUrl = await server.createDatabase('stand')
   const db = new pg.Pool({ connectionString: databaseUrl, max: 8, application_name: 'stand' })

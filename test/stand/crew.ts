@@ -2,8 +2,9 @@ import type pg from 'pg'
 import { type AnswerCounts, countAnswers } from './attempts.ts'
 import type { Departure, LostAcknowledgement } from './explain.ts'
 import type { RareFault } from './faulty-publisher.ts'
-import { type Member, startMember } from './members.ts'
+import type { Member } from './members.ts'
 import type { FromRelay, RelayOrders, ToRelay } from './messages.ts'
+import { type RelayNews, startRelay } from './relay-member.ts'
 import { databaseTime, sessionsEnded } from './outbox-state.ts'
 import type { StandBroker } from './stand-broker.ts'
 import type { StandOptions } from './stand-options.ts'
@@ -28,7 +29,6 @@ export interface Crew {
   kill(): Promise<void>
 }
 
-const program = new URL('./relay-process.ts', import.meta.url)
 const maxRuns = [1, 5, 20, 5] as const
 
 export function createCrew(
@@ -48,7 +48,7 @@ export function createCrew(
   let started = 0
   let stopping = false
 
-  function startOne(maxRun: number): Promise<string> {
+  async function startOne(maxRun: number): Promise<string> {
     const name = `relay-${++started}`
     const orders: RelayOrders = {
       name,
@@ -61,31 +61,25 @@ export function createCrew(
       leaseMs: options.leaseMs,
       backoffMs: options.backoffMs,
     }
-    return new Promise((resolve, reject) => {
-      const member = startMember<ToRelay>(program, orders, (given) => {
-        const message = given as FromRelay
-        if (message.kind === 'started') {
-          for (const fault of plan.armed) member.send({ kind: 'arm', fault })
-          resolve(name)
-        } else if (message.kind === 'claim') decide(member, maxRun, message)
-        else hear(member, message)
-      })
-      members.set(name, member)
-      void member.gone.then((how) => {
-        members.delete(name)
-        if (dying.has(name)) return
-        if (how !== '0' || !stopping) troubles.push(`${name} ended with ${how}`)
-        reject(new Error(`${name} ended with ${how}`))
-      })
+    const member = startRelay(orders, {
+      broker,
+      hear(from, news) {
+        if (news.kind === 'claim') decide(from, maxRun, news)
+        else hear(from, news)
+      },
     })
+    members.set(name, member)
+    void member.gone.then((how) => {
+      members.delete(name)
+      if (!dying.has(name) && (how !== '0' || !stopping)) troubles.push(`${name} ended with ${how}`)
+    })
+    await member.started
+    for (const fault of plan.armed) member.send({ kind: 'arm', fault })
+    return name
   }
 
-  function hear(member: Member<ToRelay>, message: Exclude<FromRelay, { kind: 'started' | 'claim' }>): void {
-    if (message.kind === 'publish') {
-      void broker.publish(member.name, message).then((reply) => {
-        member.send(reply)
-      })
-    } else if (message.kind === 'answered') {
+  function hear(member: Member<ToRelay>, message: Exclude<RelayNews, { kind: 'claim' }>): void {
+    if (message.kind === 'answered') {
       answers.add(member.name, message)
       for (const eventId of message.acknowledged) acknowledged.add(eventId)
       for (const fault of plan.due(acknowledged.size)) {
@@ -95,10 +89,15 @@ export function createCrew(
     else if (message.kind === 'lease-lost') {
       say(`${member.name} lost its lease`)
       pending.push(noteLeaseLoss(member.name))
-    } else if (message.kind === 'trouble') {
-      say(`${member.name} ${message.what}`)
-      troubles.push(`${member.name} ${message.what}`)
-    }
+    } else if (message.kind === 'trouble') trouble(member.name, message.what)
+    else if (message.kind === 'failed') trouble(member.name, `gave up event ${message.eventId}: ${message.why}`)
+    else if (message.kind === 'stopped' && message.left.length > 0)
+      trouble(member.name, `left ${message.left.join(', ')} when it stopped`)
+  }
+
+  function trouble(relay: string, what: string): void {
+    say(`${relay} ${what}`)
+    troubles.push(`${relay} ${what}`)
   }
 
   function decide(
@@ -112,7 +111,10 @@ export function createCrew(
       dying.add(member.name)
       member.kill()
       say(`killed ${member.name} with ${eventIds.length} events between acknowledgement and settle`)
-      pending.push(replace(member, maxRun))
+      const replaced = replace(member, maxRun)
+      // A stand that is ended meanwhile waits for nobody, and then nobody would hear of it.
+      replaced.catch(() => undefined)
+      pending.push(replaced)
       return
     }
     if (granted) {

@@ -4,15 +4,23 @@ import type { Delivered, Explanation } from './order-proof.ts'
 export interface Arrival extends Delivered {
   /** The relay that brought it. */
   readonly relay: string
+  /** When it arrived, in microseconds since 1970, where the broker can tell. */
+  readonly at?: bigint
 }
 
 /** A relay that could not finish what it had begun. */
 export interface Departure {
-  readonly relay: string
-  /** `killed` on purpose, or `lost its lease` because the machine was too slow: then others took over. */
-  readonly how: 'killed' | 'lost its lease'
+  /** Undefined is every relay. */
+  readonly relay: string | undefined
+  /**
+   * `killed` on purpose, or `lost its lease` because it could not renew it: then others took over. `stopped` when it was
+   * told to and could not write what it knew. `failed over`: the database forgot what relays had written.
+   */
+  readonly how: 'killed' | 'lost its lease' | 'stopped' | 'failed over'
   /** What it settles after this moment was in flight, in microseconds by the database's clock. */
   readonly at: bigint
+  /** Nothing that it brought after this moment was in flight then. Absent: it brought nothing more. */
+  readonly until?: bigint
 }
 
 export interface LostAcknowledgement {
@@ -34,12 +42,15 @@ export function explainDuplicates(
   const lost = faults.lostAcks.flatMap(({ relay, eventIds }) =>
     eventIds.map((eventId) => ({ eventId, why: `its acknowledgement to ${relay} was lost` })),
   )
-  const inFlight = faults.departures.flatMap(({ relay, how, at }) => {
-    const brought = arrivals.filter((arrival) => arrival.relay === relay)
+  const inFlight = faults.departures.flatMap(({ relay, how, at, until }) => {
+    const brought = arrivals.filter(
+      (arrival) =>
+        (relay ?? arrival.relay) === arrival.relay && (until === undefined || (arrival.at ?? until) <= until),
+    )
     const unsettled = brought.filter(({ eventId }) => (publishedAt.get(eventId) ?? at + 1n) > at)
     return unsettled.map(({ eventId }) => ({
       eventId,
-      why: `${relay} ${how === 'killed' ? 'was killed' : how} with it in flight`,
+      why: `${relay ?? 'the database'} ${how === 'killed' ? 'was killed' : how} with it in flight`,
     }))
   })
   return [...lost, ...inFlight]

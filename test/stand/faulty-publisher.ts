@@ -5,6 +5,8 @@ import { chance } from './chance.ts'
 export const placeHeader = 'stand-place'
 /** Header with the relay that brought an event, so that a duplicate can be traced to it. */
 export const relayHeader = 'stand-relay'
+/** Header of an event that ends the process which publishes it. */
+export const deadlyHeader = 'stand-deadly'
 
 /** What a publisher answered for one run. */
 export interface Answer {
@@ -25,6 +27,8 @@ export interface FaultPlan {
   /** Share of tries that are answered `unavailable`, a quarter of them for the whole broker. */
   readonly unavailable: number
   readonly onAnswer: (answer: Answer) => void
+  /** Ends this process at once. */
+  readonly die: () => void
   /** Whether these acknowledged events meet a rare fault. A relay that is to be killed gets no answer here. */
   readonly rareFault: (eventIds: readonly string[]) => Promise<'lost-ack' | undefined>
 }
@@ -50,6 +54,7 @@ export function faultyPublisher(inner: Publisher, plan: FaultPlan): Publisher {
   }
 
   async function publish(run: readonly OutboxEvent[], signal: AbortSignal): Promise<RunResult> {
+    if (run.some(({ headers }) => headers[deadlyHeader] !== undefined)) plan.die()
     let sent = 0
     let refusal: RunResult | undefined
     for (const event of run) {

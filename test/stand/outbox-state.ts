@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { EventState } from './attempts.ts'
 
 const statesSql = `
-select e.event_id::text, e.status, e.attempts, (extract(epoch from e.published_at) * 1000000)::bigint::text published_at,
+select e.event_id::text, e.status, e.attempts, e.last_error error, (extract(epoch from e.published_at) * 1000000)::bigint::text published_at,
   count(*) filter (where f.outcome = 'rejected')::int rejected, count(*) filter (where f.outcome = 'unknown')::int unknown
 from outbox.events e left join outbox.failures f on f.event = e.id
 group by e.id`
@@ -11,6 +11,7 @@ interface StateRow {
   readonly event_id: string
   readonly status: string
   readonly attempts: number
+  readonly error: string | null
   readonly published_at: string | null
   readonly rejected: number
   readonly unknown: number

@@ -1,4 +1,4 @@
-import { startRedis } from '@inorder/harness'
+import type { RedisServer } from '@inorder/harness'
 import { memoryBroker, memoryPublisher } from '@inorder/relay-memory'
 import { decodeEntry } from '@inorder/relay-redis-streams'
 import { Redis } from 'ioredis'
@@ -16,26 +16,32 @@ export interface StandBroker extends AsyncDisposable {
   read(): Promise<Arrival[]>
 }
 
-export function memoryStandBroker(): StandBroker {
+/** A broker in this process that acknowledges what it has after so many ms. */
+export function memoryStandBroker(acknowledgeAfterMs = 0): StandBroker {
   const broker = memoryBroker()
+  if (acknowledgeAfterMs > 0) broker.acknowledgeLate(acknowledgeAfterMs)
   const publisher = memoryPublisher(broker)
-  const { signal } = new AbortController()
-  const connected = publisher.connect(signal)
+  const connected = publisher.connect(endless())
   return {
     url: undefined,
     async publish(_relay, { call, run }) {
       await connected
-      return { kind: 'published', call, result: await publisher.publish(run, signal) }
+      return { kind: 'published', call, result: await publisher.publish(run, endless()) }
     },
-    read: async () => broker.deliveries.map(({ eventId, headers }) => ({ eventId, relay: headers[relayHeader] ?? '' })),
+    read: async () =>
+      broker.deliveries.map(({ eventId, headers, at }) => ({
+        eventId,
+        relay: headers[relayHeader] ?? '',
+        at: microseconds(performance.timeOrigin + at),
+      })),
     [Symbol.asyncDispose]: () => publisher.close(),
   }
 }
 
-export async function redisStandBroker(): Promise<StandBroker> {
-  const server = await startRedis()
+/** A Redis that relays reach at another address than its own when `url` gives one. */
+export function redisStandBroker(server: RedisServer, url: string = server.url): StandBroker {
   return {
-    url: server.url,
+    url,
     publish: () => Promise.reject(new Error('Relays publish to Redis themselves')),
     async read() {
       const redis = new Redis(server.url)
@@ -43,9 +49,11 @@ export async function redisStandBroker(): Promise<StandBroker> {
         const arrivals: Arrival[] = []
         // A key has one topic and a topic one stream, so each key's order is the order within a stream.
         for (const stream of await redis.keys('*')) {
-          for (const [, fields] of await redis.xrangeBuffer(stream, '-', '+')) {
+          for (const [id, fields] of await redis.xrangeBuffer(stream, '-', '+')) {
             const { eventId, headers } = decodeEntry(fields)
-            arrivals.push({ eventId, relay: headers[relayHeader] ?? '' })
+            // An entry's id begins with the milliseconds of the server's clock.
+            const at = microseconds(Number.parseInt(id.toString(), 10))
+            arrivals.push({ eventId, relay: headers[relayHeader] ?? '', at })
           }
         }
         return arrivals
@@ -55,4 +63,13 @@ export async function redisStandBroker(): Promise<StandBroker> {
     },
     [Symbol.asyncDispose]: () => server.stop(),
   }
+}
+
+/** A signal of its own for each call: what listens to one for ever is taken for a leak. */
+function endless(): AbortSignal {
+  return new AbortController().signal
+}
+
+function microseconds(ms: number): bigint {
+  return BigInt(Math.round(ms * 1000))
 }

@@ -29,7 +29,8 @@ export function judge(evidence: Evidence): Verdict {
   const { options, written, arrivals, states, answers, departures, lostAcks, troubles } = evidence
   const killed = departures.filter(({ how }) => how === 'killed')
   const proof = proveOrder(written, arrivals, explainDuplicates(arrivals, states, evidence))
-  const miscounted = attemptFaults(states, answers, new Set(departures.map(({ relay }) => relay)))
+  const departed = new Set(departures.map(({ relay }) => relay))
+  const miscounted = attemptFaults(states, answers, (relay) => departed.has(relay))
   const recorded = new Set(written.map(({ eventId }) => eventId))
   const unknownRows = states.filter(({ eventId }) => !recorded.has(eventId)).length
   const wrongStates = states.filter(({ status }) => status !== 'published')

@@ -75,7 +75,10 @@ export interface RelayOptions {
   readonly maxRunBytes?: number
   /** Events in flight in this relay. Default 10,000, minimum 1. Bounds memory, whatever the backlog is. */
   readonly maxInFlight?: number
-  /** Payload bytes in flight in this relay. Default 64 MiB, minimum 1. */
+  /**
+   * Payload bytes in flight in this relay, beside one event larger than half of it or than four runs. Default 64 MiB,
+   * minimum 1.
+   */
   readonly maxInFlightBytes?: number
   /** Events in flight to one destination. Default a quarter of `maxInFlight`, so that one that hangs leaves room. */
   readonly maxInFlightPerDestination?: number

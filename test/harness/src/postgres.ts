@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { type OwnServer, startServer } from './own-server.ts'
 import { type PostgresBinaries, type PostgresMajor, postgresBinaries } from './postgres-binaries.ts'
-import type { ServerUser } from './server-folder.ts'
+import { type ServerUser, unprivilegedUser } from './server-folder.ts'
 
 const SUPERUSER = 'postgres'
 
@@ -32,6 +31,16 @@ export interface PostgresServer extends OwnServer {
 
 /** Starts a private PostgreSQL. It never outlives the current process. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
+  return startCluster(options, initdb)
+}
+
+/** Makes the files of a cluster in a folder that does not exist yet. */
+export type MakeCluster = (
+  cluster: string,
+  parts: { readonly binaries: PostgresBinaries; readonly user: ServerUser | undefined },
+) => Promise<void>
+
+export async function startCluster(options: PostgresOptions, make: MakeCluster): Promise<PostgresServer> {
   const major = options.major ?? 18
   const user = unprivilegedUser()
   let binaries: PostgresBinaries | undefined
@@ -43,7 +52,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     quickStop: 'SIGQUIT',
     async prepare(folder) {
       binaries = postgresBinaries(major, folder, user)
-      await initdb(binaries, clusterIn(folder), user)
+      await make(clusterIn(folder), { binaries, user })
     },
     command(folder, port) {
       binaries ??= postgresBinaries(major, folder, user)
@@ -81,7 +90,7 @@ function settings(options: PostgresOptions, port: number): string[] {
   return Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-async function initdb(binaries: PostgresBinaries, cluster: string, user: ServerUser | undefined): Promise<void> {
+const initdb: MakeCluster = async (cluster, { binaries, user }) => {
   const args = ['-D', cluster, '-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']
   try {
     await promisify(execFile)(binaries.initdb, args, {
@@ -95,17 +104,8 @@ async function initdb(binaries: PostgresBinaries, cluster: string, user: ServerU
   }
 }
 
-/** PostgreSQL refuses to run as root, so root lends the server the user `nobody`; anyone else runs it as themselves. */
-function unprivilegedUser(): ServerUser | undefined {
-  if (process.getuid?.() !== 0) return undefined
-  const line = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .find((entry) => entry.startsWith('nobody:'))
-  const [, , uid = '65534', gid = '65534'] = line?.split(':') ?? []
-  return { uid: Number(uid), gid: Number(gid) }
-}
-
-function clusterIn(folder: string): string {
+/** Where the cluster is in the folder of its server. */
+export function clusterIn(folder: string): string {
   return join(folder, 'cluster')
 }
 
@@ -113,7 +113,7 @@ function urlOf(port: number, database: string): string {
   return `postgres://${SUPERUSER}@127.0.0.1:${port}/${database}`
 }
 
-async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   // A server that dies under the connection emits here as well; without a listener that would end this process.
   client.on('error', () => undefined)

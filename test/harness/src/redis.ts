@@ -1,8 +1,7 @@
-import { accessSync, constants } from 'node:fs'
 import { connect } from 'node:net'
-import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type OwnServer, startServer } from './own-server.ts'
+import { programOnPath } from './program-on-path.ts'
 
 const ANSWER_TIMEOUT_MS = 1_000
 
@@ -19,24 +18,9 @@ export interface RedisServer extends OwnServer {
   readonly url: string
 }
 
-/** The path of `redis-server`, or undefined when it is not installed. */
-export function redisProgram(): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
-  return folders.map((folder) => join(folder, 'redis-server')).find(isExecutable)
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** Starts a private Redis. It never outlives the current process. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  const program = redisProgram()
+  const program = programOnPath('redis-server')
   if (program === undefined) {
     throw new Error('redis-server is not on PATH. Install it (apt-get install redis-server) and run again.')
   }

@@ -1,7 +1,8 @@
 import { nativeFolder } from './postgres-binaries.ts'
-import { redisProgram, type RedisServer, startRedis } from './redis.ts'
+import { programOnPath } from './program-on-path.ts'
+import { type RedisServer, startRedis } from './redis.ts'
 
-export type ServerName = 'postgres' | 'postgres-14' | 'redis'
+export type ServerName = 'postgres' | 'postgres-14' | 'redis' | 'pgbouncer'
 
 interface Source {
   /** Environment variable with the URL of a server somebody has. */
@@ -22,8 +23,12 @@ const SOURCES: Record<ServerName, Source> = {
   },
   redis: {
     variable: 'INORDER_TEST_REDIS',
-    isInstalled: () => redisProgram() !== undefined,
+    isInstalled: () => programOnPath('redis-server') !== undefined,
     howToGet: 'apt-get install redis-server',
+  },
+  pgbouncer: {
+    isInstalled: () => programOnPath('pgbouncer') !== undefined,
+    howToGet: 'apt-get install pgbouncer',
   },
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chownSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { chownSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { guardFolder, releaseFolder } from './watchdog.ts'
@@ -12,6 +12,16 @@ export interface ServerFolder {
 export interface ServerUser {
   readonly uid: number
   readonly gid: number
+}
+
+/** Some servers refuse to run as root, so root lends them the user `nobody`; anyone else runs them as themselves. */
+export function unprivilegedUser(): ServerUser | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith('nobody:'))
+  const [, , uid = '65534', gid = '65534'] = line?.split(':') ?? []
+  return { uid: Number(uid), gid: Number(gid) }
 }
 
 /** Whether users other than the owner can enter every folder on the way to `path`. */

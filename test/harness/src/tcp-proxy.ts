@@ -15,6 +15,13 @@ export interface TcpProxy extends AsyncDisposable {
   thaw(): void
   /** Ends every live connection with RST. */
   reset(): void
+  /**
+   * Leaves every live connection open and dead, as a router does that forgot it: nothing moves on it any more, neither
+   * end is told, not even of the other's end. New connections work.
+   */
+  strand(): void
+  /** Sends new connections to another port, as a name that moves to another server does. Live ones stay. */
+  retarget(port: number): void
   /** Whether new connections are ended as soon as they are made. */
   refuse(refusing: boolean): void
   /** Live client connections. */
@@ -26,10 +33,12 @@ export interface TcpProxy extends AsyncDisposable {
 interface Link {
   readonly client: Socket
   readonly upstream: Socket
+  stranded: boolean
 }
 
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const links = new Set<Link>()
+  let target = targetPort
   let refusing = false
   let frozen: { readonly end: Promise<void>; thaw(): void } | undefined
 
@@ -38,32 +47,35 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       client.resetAndDestroy()
       return
     }
-    const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true })
-    const link = { client, upstream }
+    const upstream = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
+    const link: Link = { client, upstream, stranded: false }
     links.add(link)
     for (const socket of [client, upstream]) {
       socket.setNoDelay(true)
       // The loops below see the error too, unless theirs has ended already; then nobody would listen.
       socket.on('error', () => undefined)
     }
-    void carry(client, upstream, () => proxy.dropRequests)
-    void carry(upstream, client, () => proxy.dropReplies)
-    client.once('close', () => {
-      links.delete(link)
-    })
+    void carry(link, client, upstream, () => proxy.dropRequests)
+    void carry(link, upstream, client, () => proxy.dropReplies)
+    for (const socket of [client, upstream]) {
+      // A stranded connection loses its ends one by one, and the second must still be known to `close`.
+      socket.once('close', () => {
+        if (client.destroyed && upstream.destroyed) links.delete(link)
+      })
+    }
   })
 
-  async function carry(from: Socket, to: Socket, dropping: () => boolean): Promise<void> {
+  async function carry(link: Link, from: Socket, to: Socket, dropping: () => boolean): Promise<void> {
     try {
       for await (const piece of from as AsyncIterable<Buffer>) {
         if (proxy.delayMs > 0) await delay(proxy.delayMs)
         while (frozen !== undefined) await frozen.end
-        if (!dropping() && to.writable) to.write(piece)
+        if (!link.stranded && !dropping() && to.writable) to.write(piece)
       }
-      to.end()
+      if (!link.stranded) to.end()
     } catch {
       // One side was reset: the other side learns it the same way.
-      to.resetAndDestroy()
+      if (!link.stranded) to.resetAndDestroy()
     }
   }
 
@@ -90,10 +102,16 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
         upstream.resetAndDestroy()
       }
     },
+    strand() {
+      for (const link of links) link.stranded = true
+    },
+    retarget(port) {
+      target = port
+    },
     refuse(value) {
       refusing = value
     },
-    connections: () => links.size,
+    connections: () => [...links].filter(({ client }) => !client.destroyed).length,
     async close() {
       refusing = true
       proxy.thaw()

@@ -86,6 +86,39 @@ test('a reset reaches both ends as an error', async () => {
   expect(proxy.connections()).toBe(0)
 })
 
+test('a stranded connection is dead at both ends and tells neither, and new ones work', async () => {
+  const { proxy, heard, open } = await echoBehindProxy()
+  const socket = await open()
+  await say(socket, 'hello')
+  proxy.strand()
+  socket.write('into the void')
+  expect(await say(await open(), 'welcome')).toBe('welcome')
+  expect(heard).toEqual(['hello', 'welcome'])
+  expect(socket.bytesRead).toBe('hello'.length)
+  expect(socket.readyState).toBe('open')
+})
+
+test('a closed proxy keeps no end of a stranded connection', async () => {
+  const { proxy, open } = await echoBehindProxy()
+  const socket = await open()
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  proxy.strand()
+  await proxy.close()
+  await closed
+  expect(proxy.connections()).toBe(0)
+})
+
+test('a retargeted proxy sends new connections elsewhere and keeps the old', async () => {
+  const first = await echoBehindProxy()
+  const second = await echoBehindProxy()
+  const old = await first.open()
+  await say(old, 'hello')
+  first.proxy.retarget(second.proxy.port)
+  expect(await say(await first.open(), 'moved')).toBe('moved')
+  expect(await say(old, 'still here')).toBe('still here')
+  expect([first.heard, second.heard]).toEqual([['hello', 'still here'], ['moved']])
+})
+
 test('a refusing proxy ends new connections and keeps the old', async () => {
   const { proxy, open } = await echoBehindProxy()
   const old = await open()

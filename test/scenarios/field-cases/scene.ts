@@ -7,7 +7,7 @@ import pg from 'pg'
 type Client = PgClient & Pick<pg.PoolClient, 'query'>
 
 /** An application with a table `orders`, an outbox beside it, and a broker that keeps what reaches it. */
-export interface Scene {
+export interface Scene extends AsyncDisposable {
   readonly url: string
   /** The application's pool. The relay has one of its own. */
   readonly pool: pg.Pool
@@ -38,7 +38,7 @@ export async function openScene({
 }: SceneOptions = {}): Promise<Scene> {
   const url = given ?? (await freshDatabase())
   const pool = new pg.Pool({ connectionString: url, max: 20 })
-  const relayPool = new pg.Pool({ connectionString: url, max: 12 })
+  const relayPool = new pg.Pool({ connectionString: url, max: 24 })
   for (const each of [pool, relayPool]) each.on('error', () => undefined)
   const outbox = createOutbox({ client: alter(fromPg(relayPool)), ...options })
   await outbox.migrate()
@@ -46,6 +46,11 @@ export async function openScene({
   const broker = memoryBroker()
   const relay = outbox.relay({ publisher: memoryPublisher(broker) })
   let seen = 0
+
+  async function close(): Promise<void> {
+    await outbox.close()
+    await Promise.all([pool.end(), relayPool.end()])
+  }
 
   const transaction: Scene['transaction'] = (work) => outbox.transaction(pool, (tx) => work(tx as Client))
   return {
@@ -66,10 +71,8 @@ export async function openScene({
       const { rows } = await pool.query<unknown[]>({ text: sql, values, rowMode: 'array' })
       return Number(rows[0]?.[0])
     },
-    async close() {
-      await outbox.close()
-      await Promise.all([pool.end(), relayPool.end()])
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

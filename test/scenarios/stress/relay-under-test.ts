@@ -12,7 +12,7 @@ import { createOutbox, fromPg, type PgClient, type PgPool } from '@inorder/core'
 import type pg from 'pg'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { History } from './history.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../../stand/random.ts'
 
 /** A relay that can be killed: its connections break, nothing more reaches the broker, and it cannot say goodbye. */
 export interface RelayUnderTest {

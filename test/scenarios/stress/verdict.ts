@@ -1,4 +1,5 @@
-import type { Delivered, History, Written } from './history.ts'
+import { checkCausalOrder, groupBy } from '../../stand/causal-order.ts'
+import type { Delivered, History } from './history.ts'
 
 export interface Verdict {
   /** Committed, neither delivered nor failed. */
@@ -37,48 +38,13 @@ export function judge(
       if (index > 0 && !copies.slice(0, index).some((earlier) => explains(earlier, copy, died))) unexplained += 1
     })
   }
-  const { outOfOrder, pairs } = judgeOrder(committed, byEvent, failed)
-  return { lost, phantoms, outOfOrder, pairs, duplicates: deliveries.length - byEvent.size, unexplained }
+  // Events for later and failed ones have no place in the order.
+  const ordered = committed.filter(({ eventId, delayed }) => !delayed && !failed.has(eventId) && byEvent.has(eventId))
+  const { overtakings, pairs } = checkCausalOrder(ordered, (eventId) => byEvent.get(eventId)?.[0]?.at ?? Infinity)
+  const duplicates = deliveries.length - byEvent.size
+  return { lost, phantoms, outOfOrder: overtakings.length, pairs, duplicates, unexplained }
 }
 
 function explains(earlier: Delivered, copy: Delivered, died: ReadonlyMap<string, number>): boolean {
   return earlier.acknowledgementLost || (died.has(earlier.relay) && copy.relay !== earlier.relay)
-}
-
-/**
- * In each lane, by first delivery: nothing that comes later may have been committed before this one was inserted.
- * Events for later and failed ones have no place in the order.
- */
-function judgeOrder(
-  committed: readonly Written[],
-  byEvent: ReadonlyMap<string, readonly Delivered[]>,
-  failed: ReadonlySet<string>,
-): { outOfOrder: number; pairs: number } {
-  const ordered = committed.filter(({ eventId, delayed }) => !delayed && !failed.has(eventId) && byEvent.has(eventId))
-  let outOfOrder = 0
-  let pairs = 0
-  for (const lane of groupBy(ordered, ({ lane }) => lane).values()) {
-    lane.sort((a, b) => firstAt(a, byEvent) - firstAt(b, byEvent))
-    pairs += (lane.length * (lane.length - 1)) / 2
-    let earliestLater = Infinity
-    for (const event of lane.toReversed()) {
-      if (earliestLater < event.sentAt) outOfOrder += 1
-      earliestLater = Math.min(earliestLater, event.committedAt ?? Infinity)
-    }
-  }
-  return { outOfOrder, pairs }
-}
-
-function firstAt({ eventId }: Written, byEvent: ReadonlyMap<string, readonly Delivered[]>): number {
-  return byEvent.get(eventId)?.[0]?.at ?? Infinity
-}
-
-function groupBy<V>(values: readonly V[], key: (value: V) => string): Map<string, V[]> {
-  const groups = new Map<string, V[]>()
-  for (const value of values) {
-    const group = groups.get(key(value))
-    if (group === undefined) groups.set(key(value), [value])
-    else group.push(value)
-  }
-  return groups
 }

@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Outbox, PgClient, PgPool } from '@inorder/core'
 import type pg from 'pg'
 import type { History } from './history.ts'
-import type { Random } from './random.ts'
+import { mixEvent } from '../../stand/event-mix.ts'
+import type { Random } from '../../stand/random.ts'
 
 export interface WriterOptions {
   readonly outbox: Outbox<PgClient, PgPool | PgClient>
@@ -51,20 +52,9 @@ export async function write({ outbox, pool, history, random, keys, stop }: Write
 
   async function writeOne(): Promise<string> {
     const eventId = randomUUID()
-    const topic = random.pick(['a', 'b', 'held'])
-    const ordering = random.chance(0.04) ? 'total' : random.chance(0.04) ? 'none' : 'key'
-    const key = random.chance(0.05) ? null : `k${String(random.below(keys))}`
-    const delayed = random.chance(0.1)
-    const lane = ordering === 'total' ? 'total' : ordering === 'none' || key === null ? eventId : `${topic}/${key}`
+    const { input, lane, delayed } = mixEvent(eventId, random, { topics: 3, keys, total: 0.04, delayed: 0.1 })
     history.sending(eventId, lane, delayed)
-    await outbox.enqueue(client, {
-      eventId,
-      topic,
-      key,
-      ordering,
-      payload: random.chance(0.01) ? Buffer.alloc(6000, 1) : Buffer.from('x'.repeat(100)),
-      ...(delayed ? { delayMs: random.below(500) } : {}),
-    })
+    await outbox.enqueue(client, input)
     return eventId
   }
 }

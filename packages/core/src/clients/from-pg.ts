@@ -1,12 +1,12 @@
-import { OutboxError } from '../contract/errors.ts'
-import type { RowSet, SqlClient, SqlConnection, SqlSession, Statement } from '../contract/sql-client.ts'
+import type { SqlClient, SqlSession } from '../contract/sql-client.ts'
 import { sqlState } from '../contract/sql-state.ts'
+import { guardedSession, type TextQuery } from './guarded-session.ts'
+import { ownedPgConnection, type PgConnection } from './pg-connection.ts'
+import { type PgClient, queryPg, runPg } from './pg-statement.ts'
+import { type Calls, failedTransaction, notATransaction, notInTransaction, swallowedFailure } from './refusals.ts'
 
-/** The part of a `pg` client that is used; a `Client` and a `PoolClient` both have it. */
-export interface PgClient {
-  query(config: PgQuery): Promise<PgResult>
-  getTransactionStatus?(): string | null
-}
+export type { PgConnection } from './pg-connection.ts'
+export type { PgClient, PgQuery, PgResult } from './pg-statement.ts'
 
 /** The part of a `pg` pool that is used. */
 export interface PgPool {
@@ -15,26 +15,9 @@ export interface PgPool {
   connect(): Promise<PgPoolClient>
 }
 
-export interface PgPoolClient extends PgClient {
+export interface PgPoolClient extends PgConnection {
   release(destroy?: boolean): void
-  on(event: 'error', listener: (error: Error) => void): unknown
-  on(event: 'end', listener: () => void): unknown
-  on(event: 'notification', listener: (message: { channel: string }) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
-}
-
-export interface PgQuery {
-  readonly name?: string
-  readonly text: string
-  readonly values: unknown[]
-  readonly rowMode: 'array'
-  readonly types: { getTypeParser(type: number): (text: string) => unknown }
-}
-
-export interface PgResult {
-  readonly command: string
-  readonly rows: unknown[][]
-  readonly rowCount: number | null
 }
 
 /** The client type of a pool, so that a transaction's business statements keep their types. It is not yours to release. */
@@ -46,6 +29,12 @@ export type ClientOf<P extends PgPool> = P extends {
     ? Omit<C, 'release'>
     : PgClient
 
+const calls: Calls = {
+  handle: 'the pg client that ran BEGIN',
+  open: 'BEGIN on a client of pool.connect(), awaited',
+  db: 'pool',
+}
+
 /**
  * Uses the `pg` library: a pool for the relay, and the client that ran BEGIN for `enqueue`.
  *
@@ -53,16 +42,25 @@ export type ClientOf<P extends PgPool> = P extends {
  * to spare.
  */
 export function fromPg<P extends PgPool>(pool: P): SqlClient<PgClient, PgPool | PgClient, ClientOf<P>> {
+  /** Clients whose transaction is being ended here: until the server answers, they say that it is still open. */
+  const ending = new WeakSet<PgClient>()
+
   return {
     name: 'pg',
     ...(pool.options.max === undefined ? {} : { maxSessions: pool.options.max }),
-    session,
+    session(tx) {
+      refuseNoClient(tx)
+      if (ending.has(tx)) throw notInTransaction(calls)
+      return sessionOn(tx)
+    },
     async transaction(db, work) {
-      if (!isPool(db)) {
+      const run = (client: PgClient, bounds: Bounds): ReturnType<typeof work> =>
+        inTransaction(client, (tx) => work(tx as ClientOf<P>), bounds, ending)
+      if (!isPgPool(db)) {
         const state = await transactionState(db)
-        refuseFailed(state)
+        if (state === 'failed') throw failedTransaction()
         // A transaction of the caller's decides: BEGIN would be ignored in it, and COMMIT would end it.
-        return inTransaction(db, (tx) => work(tx as ClientOf<P>), state === 'open' ? nested : whole)
+        return run(db, state === 'open' ? nested : whole)
       }
       const client = await db.connect()
       // A connection that breaks between two statements says so in an event, which would end the process if nobody
@@ -70,7 +68,7 @@ export function fromPg<P extends PgPool>(pool: P): SqlClient<PgClient, PgPool | 
       client.on('error', ignore)
       let broken = true
       try {
-        const result = await inTransaction(client, (tx) => work(tx as ClientOf<P>), whole)
+        const result = await run(client, whole)
         broken = false
         return result
       } catch (error) {
@@ -82,33 +80,43 @@ export function fromPg<P extends PgPool>(pool: P): SqlClient<PgClient, PgPool | 
       }
     },
     async connect() {
-      return connection(await pool.connect())
+      return ownedPgConnection(await pool.connect(), (client) => client.release(true))
     },
   }
 }
 
-async function session(tx: PgClient): Promise<SqlSession> {
+function refuseNoClient(tx: PgClient): void {
   if (typeof tx !== 'object' || (tx as unknown) === null || typeof (tx as Partial<PgClient>).query !== 'function') {
-    throw new OutboxError(
-      'NOT_A_TRANSACTION',
-      'enqueue needs the pg client that ran BEGIN as its first argument; it got something without a query method.',
-    )
+    throw notATransaction(calls, 'something without a query method')
   }
-  if (isPool(tx)) {
-    throw new OutboxError(
-      'NOT_A_TRANSACTION',
-      'enqueue got a pg Pool, whose statements run on any connection. Take a client with pool.connect(), run BEGIN on it and pass that client, or use outbox.transaction(pool, (tx) => ...).',
-    )
+  if (isPgPool(tx)) throw notATransaction(calls, 'a pg Pool, whose statements run on any connection')
+}
+
+/**
+ * A statement that is sent in the same tick in which the session was asked for is in front of whatever the caller sends
+ * next, so it is in the transaction if the client says that one is open and has nothing on its way. Any other statement
+ * carries the proof.
+ */
+function sessionOn(tx: PgClient): SqlSession {
+  const status = tx.getTransactionStatus?.()
+  if (status === 'E') throw failedTransaction()
+  if (status === 'I') throw notInTransaction(calls)
+  const guarded = guardedSession(textQuery(tx), calls)
+  let prompt = status === 'T' && (tx as { readonly readyForQuery?: boolean }).readyForQuery !== false
+  queueMicrotask(() => {
+    prompt = false
+  })
+  return {
+    run(statement) {
+      if (!prompt) return guarded.run(statement)
+      prompt = false
+      return runPg(tx, statement)
+    },
   }
-  const state = await transactionState(tx)
-  refuseFailed(state)
-  if (state === 'none') {
-    throw new OutboxError(
-      'NOT_IN_TRANSACTION',
-      'enqueue was called outside a transaction, so the event and the business rows could not commit together. Run BEGIN on this client first and await it, or use outbox.transaction(pool, (tx) => ...).',
-    )
-  }
-  return { run: (statement) => runOn(tx, statement) }
+}
+
+function textQuery(client: PgClient): TextQuery {
+  return async (text, values) => (await queryPg(client, { text, values })).rows.map(([column]) => column)
 }
 
 type TransactionState = 'open' | 'failed' | 'none'
@@ -120,8 +128,8 @@ async function transactionState(client: PgClient): Promise<TransactionState> {
   if (status === 'E') return 'failed'
   if (status === 'I') return 'none'
   try {
-    await runOn(client, { text: 'savepoint inorder_probe', values: [] })
-    await runOn(client, { text: 'release savepoint inorder_probe', values: [] })
+    await runPg(client, { text: 'savepoint inorder_probe', values: [] })
+    await runPg(client, { text: 'release savepoint inorder_probe', values: [] })
     return 'open'
   } catch (error) {
     const state = sqlState(error)
@@ -129,14 +137,6 @@ async function transactionState(client: PgClient): Promise<TransactionState> {
     if (state === '25P02') return 'failed'
     throw error
   }
-}
-
-function refuseFailed(state: TransactionState): void {
-  if (state !== 'failed') return
-  throw new OutboxError(
-    'NOT_IN_TRANSACTION',
-    'The transaction has already failed, so the event could only be rolled back with it. Run ROLLBACK and start again.',
-  )
 }
 
 interface Bounds {
@@ -155,94 +155,33 @@ const nested: Bounds = {
 async function inTransaction<T>(
   client: PgClient,
   work: (tx: PgClient) => Promise<T>,
-  { begin, commit, rollback }: Bounds,
+  bounds: Bounds,
+  ending: WeakSet<PgClient>,
 ): Promise<T> {
-  await runOn(client, { text: begin, values: [] })
+  const { begin, commit, rollback } = bounds
+  await runPg(client, { text: begin, values: [] })
   try {
     const result = await work(client)
+    if (bounds === whole) ending.add(client)
     // COMMIT of a transaction that failed inside answers ROLLBACK without an error: nothing was committed.
     const failed =
       client.getTransactionStatus?.() === 'E' ||
-      (await query(client, { text: commit, values: [] })).command === 'ROLLBACK'
-    if (failed) {
-      throw new OutboxError(
-        'NOT_IN_TRANSACTION',
-        'A statement of the transaction failed and its error was swallowed, so nothing can be committed. Let the error of that statement reach the caller.',
-      )
-    }
+      (await queryPg(client, { text: commit, values: [] })).command === 'ROLLBACK'
+    if (failed) throw swallowedFailure()
     return result
   } catch (error) {
-    for (const text of rollback) await runOn(client, { text, values: [] }).catch(() => undefined)
+    if (bounds === whole) ending.add(client)
+    for (const text of rollback) await runPg(client, { text, values: [] }).catch(() => undefined)
     throw error
+  } finally {
+    ending.delete(client)
   }
-}
-
-function connection(client: PgPoolClient): SqlConnection {
-  let finish: (reason: Error | undefined) => void
-  const ended = new Promise<Error | undefined>((resolve) => {
-    finish = resolve
-  })
-  client.on('error', (error) => {
-    finish(error)
-  })
-  client.on('end', () => {
-    finish(new Error('the connection ended'))
-  })
-  let closed = false
-  return {
-    ended,
-    run: (statement) => runOn(client, statement),
-    onNotification(listener) {
-      client.on('notification', ({ channel }) => {
-        listener(channel)
-      })
-    },
-    close() {
-      finish(undefined)
-      if (!closed) client.release(true)
-      closed = true
-      return Promise.resolve()
-    },
-  }
-}
-
-function query(client: PgClient, { name, text, values }: Statement): Promise<PgResult> {
-  return client.query({
-    ...(name === undefined ? {} : { name }),
-    text,
-    values: [...values],
-    rowMode: 'array',
-    types: asText,
-  })
-}
-
-async function runOn(client: PgClient, statement: Statement): Promise<RowSet> {
-  const result = await query(client, statement)
-  return { rows: result.rows as RowSet['rows'], affected: result.rowCount ?? 0 }
-}
-
-const byteaType = 17
-
-/** Leaves every value as the server's text, whatever parsers the application has set for itself. */
-const asText: PgQuery['types'] = {
-  getTypeParser: (type) => (type === byteaType ? bytes : same),
 }
 
 function ignore(): void {}
 
-function same(text: string): string {
-  return text
-}
-
-/** A role may have `bytea_output = 'escape'`; no statement relies on a setting of the session. */
-function bytes(text: string): Uint8Array {
-  if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex')
-  const unescaped = text.replace(/\\(\\|[0-7]{3})/g, (_, escape: string) =>
-    escape === '\\' ? escape : String.fromCharCode(Number.parseInt(escape, 8)),
-  )
-  return Buffer.from(unescaped, 'latin1')
-}
-
-function isPool(value: object): value is PgPool {
+/** A client of one connection has a transaction status and connects without giving anything. */
+export function isPgPool(value: unknown): value is PgPool {
+  if (typeof value !== 'object' || value === null) return false
   return 'totalCount' in value && 'connect' in value && !('getTransactionStatus' in value)
 }

@@ -10,6 +10,8 @@ export type OutboxErrorCode =
   | 'SCHEMA_MISSING'
   | 'SCHEMA_BEHIND'
   | 'SCHEMA_CHANGED'
+  | 'SCHEMA_DENIED'
+  | 'SCHEMA_HIDDEN'
   | 'TOPICS_OVERLAP'
   | 'NOT_DRAINED'
   | 'TABLE_BUSY'

@@ -23,7 +23,7 @@ export function lastLane(slot: number): string {
   return ((BigInt(slot - 128) << slotBits) + (1n << slotBits) - 1n).toString()
 }
 
-/** Orders row ids, which are never negative, without turning them into BigInts: this runs once per row. */
+/** Orders row ids, which the table keeps above 0, without turning them into BigInts: this runs once per row. */
 export function compareIds(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length
   if (a === b) return 0
@@ -34,8 +34,12 @@ export function smallerId(a: string, b: string): string {
   return compareIds(a, b) <= 0 ? a : b
 }
 
+const largestId = 2n ** 63n - 1n
+
+/** The next id, or the same where there is none: the column holds no larger one. */
 export function idAfter(id: string): string {
-  return (BigInt(id) + 1n).toString()
+  const next = BigInt(id) + 1n
+  return (next > largestId ? largestId : next).toString()
 }
 
 export function compareLanes(a: string, b: string): number {

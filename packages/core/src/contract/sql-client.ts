@@ -41,8 +41,20 @@ export interface SqlConnector {
  */
 export interface SqlClient<Tx, Db = Tx, Given extends Tx = Tx> extends SqlConnector {
   readonly name: string
-  /** The user's transaction as a session. Rejects with NOT_A_TRANSACTION or NOT_IN_TRANSACTION before anything is written. */
-  session(tx: Tx): Promise<SqlSession>
-  /** Runs `work` between BEGIN and COMMIT on a session of `db`, and ROLLBACK when it throws. */
+  /**
+   * The user's transaction as a session. Sends nothing, and where it can it answers at once, so that a statement whose
+   * caller forgot to wait is still sent before the COMMIT or ROLLBACK that follows.
+   *
+   * Throws NOT_A_TRANSACTION or NOT_IN_TRANSACTION for what is no open transaction; where only the server knows, the
+   * first statement rejects with it, and nothing is written. A statement that runs here returns no `bytea`: some
+   * libraries have only text to give.
+   */
+  session(tx: Tx): SqlSession | Promise<SqlSession>
+  /**
+   * Runs `work` in a transaction of the library's own on `db`, commits when it resolves and rolls back when it throws. In
+   * a transaction of the caller's it is a savepoint, where the library has them. Resolves only if the server committed.
+   */
   transaction<T>(db: Db, work: (tx: Given) => Promise<T>): Promise<T>
+  /** Whether an error of `session` or of a statement in it says that the transaction has been rolled back already. */
+  saysRolledBack?(error: unknown): boolean
 }

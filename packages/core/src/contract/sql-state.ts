@@ -1,3 +1,5 @@
+import { OutboxError } from './errors.ts'
+
 /** What a failed statement says about the world, decided on SQLSTATE and never on message text. */
 export type SqlFault = 'connection' | 'conflict' | 'locked' | 'unprepared' | 'schema' | 'statement'
 
@@ -18,10 +20,39 @@ const faults: Readonly<Record<string, SqlFault>> = {
   '42883': 'schema',
 }
 
-/** Every SQLSTATE has a digit; EPIPE and EPERM, which a socket says, have none. */
-export function sqlState(error: unknown): string | undefined {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined
+/** Libraries that wrap the server's error keep it one or two steps inside; a longer chain is a circle. */
+const deepest = 5
+
+/**
+ * The SQLSTATE of an error of the server, or of a library's error that has one inside. An error of this library is none,
+ * whatever its cause is.
+ */
+export function sqlState(error: unknown, depth = 0): string | undefined {
+  if (typeof error !== 'object' || error === null || error instanceof OutboxError || depth > deepest) return undefined
+  const { code, originalCode, meta, original, driverError, cause } = error as LibraryError
+  // Every SQLSTATE has a digit; EPIPE and EPERM, which a socket says, have none. P1000 to P9999 are Prisma's own.
+  for (const each of [code, originalCode]) {
+    if (typeof each === 'string' && /^(?=.*\d)(?!P[1-9])[0-9A-Z]{5}$/.test(each)) return each
+  }
+  for (const inner of [original, driverError, cause, meta?.driverAdapterError]) {
+    const state = sqlState(inner, depth + 1)
+    if (state !== undefined) return state
+  }
+  return undefined
+}
+
+/** Where the libraries put the error of the server. */
+interface LibraryError {
+  readonly code?: unknown
+  /** Prisma, which has it at `meta.driverAdapterError.cause`. */
+  readonly originalCode?: unknown
+  readonly meta?: { readonly driverAdapterError?: unknown }
+  /** Sequelize. */
+  readonly original?: unknown
+  /** TypeORM. */
+  readonly driverError?: unknown
+  /** Drizzle. */
+  readonly cause?: unknown
 }
 
 /** An error without a SQLSTATE did not come from the server: the session is gone or unusable. */

@@ -11,6 +11,9 @@ import type { Migration } from './migration.ts'
  *   other.
  * - `vacuum_truncate = off` keeps the pages that the priming step made; a plan made for a table of zero pages is a
  *   sequential scan for as long as it is cached.
+ * - `audit` is only ever added to: one row per transaction of an action, so that it holds what was done even if the rest
+ *   of the action never ran. The rows of one action share its `action`. `discarded` finds the action that removed an
+ *   event: its detail keeps the ids.
  * - Vacuum runs by a fixed number of dead rows, because what slows a lane down is their number and not their share.
  */
 export const tables: Migration = {
@@ -81,6 +84,8 @@ export const tables: Migration = {
     `create table ${names.table('holds')} (
   topic text collate "C" unique,
   lane bigint unique,
+  lane_topic text,
+  lane_key text,
   reason text,
   held_by text,
   held_at timestamptz not null default now(),
@@ -102,9 +107,10 @@ export const tables: Migration = {
   processed_at timestamptz not null default now(),
   primary key (consumer, event_id)
 )`,
-    `create index processed on ${names.table('processed_events')} (processed_at)`,
+    `create index processed on ${names.table('processed_events')} (consumer, processed_at)`,
     `create table ${names.table('audit')} (
   id bigint generated always as identity primary key,
+  action uuid not null,
   at timestamptz not null default now(),
   actor text not null,
   verb text not null,
@@ -112,11 +118,13 @@ export const tables: Migration = {
   affected bigint not null,
   detail jsonb not null default '{}'
 )`,
+    `create index discarded on ${names.table('audit')} using gin (detail jsonb_path_ops) where verb = 'discard'`,
     `create table ${names.table('settings')} (
   only_row boolean primary key default true check (only_row),
   version integer not null,
   ordering text collate "C" not null default 'key' check (ordering in ('key', 'total', 'none')),
   holds_version bigint not null default 0,
+  serialize_writes boolean not null default false,
   hash_check bigint not null
 )`,
     `insert into ${names.table('settings')} (version, hash_check) values (1, hashtextextended('inorder', 0))`,

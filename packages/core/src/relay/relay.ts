@@ -23,7 +23,8 @@ export interface Relay extends AsyncDisposable {
    * Registers with the database, takes a share of the slots and begins to publish. Resolves before the broker is
    * reached: a broker that is down is waited for.
    *
-   * @throws OutboxError SCHEMA_MISSING, SCHEMA_BEHIND, SCHEMA_CHANGED, TOPICS_OVERLAP, DATABASE_UNREACHABLE, RELAY_STATE.
+   * @throws OutboxError SCHEMA_MISSING, SCHEMA_BEHIND, SCHEMA_CHANGED, SCHEMA_DENIED, SCHEMA_HIDDEN, TOPICS_OVERLAP,
+   *   DATABASE_UNREACHABLE, RELAY_STATE.
    */
   start(): Promise<void>
   /**
@@ -149,7 +150,7 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
     const closing = (): boolean => state === 'stopping'
     const current = createEngine({ client, names, settings, emit, onFailed, wake: pace.wake, closing, stopped })
     try {
-      await requireSchema(current.sessions.ownership, names)
+      await requireSchema(current.sessions.ownership, names, settings)
       await current.ownership.start()
     } catch (error) {
       halt.abort()

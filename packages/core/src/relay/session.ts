@@ -2,6 +2,7 @@ import { OutboxError } from '../contract/errors.ts'
 import type { RowSet, SqlConnector, SqlConnection, Statement } from '../contract/sql-client.ts'
 import { sqlFault } from '../contract/sql-state.ts'
 import { late, within } from './pace.ts'
+import { requireWritable } from './require-writable.ts'
 
 /**
  * A session for one of the relay's uses: opened when it is needed, thrown away after any fault of the connection. Its
@@ -70,10 +71,13 @@ export function createSession(client: SqlConnector, options: SessionOptions): Se
       // A pool counts a connection that broke as taken until it is given back.
       return opened.close()
     })
-    if (options.onConnect !== undefined && (await within(options.onConnect(opened), options.timeoutMs)) === late) {
-      throw notInTime()
-    }
+    if ((await within(prepare(opened), options.timeoutMs)) === late) throw notInTime()
     return opened
+  }
+
+  async function prepare(opened: SqlConnection): Promise<void> {
+    await requireWritable(opened)
+    await options.onConnect?.(opened)
   }
 
   async function attempt(statement: Statement): Promise<RowSet> {

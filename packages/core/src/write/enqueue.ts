@@ -1,6 +1,7 @@
-import { OutboxError, type Problem } from '../contract/errors.ts'
+import { OutboxError } from '../contract/errors.ts'
+import { checkOptions, choiceOption, type OptionTable } from '../contract/option-table.ts'
+import { explainSchema } from '../contract/schema-fault.ts'
 import type { SqlSession } from '../contract/sql-client.ts'
-import { sqlFault, sqlState } from '../contract/sql-state.ts'
 import {
   type ExistingEvent,
   existingEventsStatement,
@@ -10,8 +11,8 @@ import {
   readInserted,
   withdrawEventsStatement,
 } from '../storage/insert-events.ts'
+import { lockKeysStatement } from '../storage/lock-keys.ts'
 import type { Names } from '../storage/names.ts'
-import { checkEvent, type EventInput, type EventLimits } from './validate-event.ts'
 
 export interface Enqueued {
   /** Row id as decimal text; it orders the events of a key. */
@@ -21,6 +22,27 @@ export interface Enqueued {
   readonly duplicate: boolean
 }
 
+/** How `enqueue` treats what it is given. */
+export interface EnqueueOptions {
+  /**
+   * What to do with an event whose id is there already. `compare` (default): it is a duplicate if topic, key and payload
+   * are the same, and EVENT_ID_CONFLICT otherwise. `ignore`: it is a duplicate, whatever it contains. For what comes
+   * from a broker: the id decides there, and an error would bring the message back for ever.
+   */
+  readonly onDuplicate?: 'compare' | 'ignore'
+}
+
+export interface EnqueueSettings extends EnqueueOptions {
+  readonly serializeWrites?: boolean | undefined
+}
+
+const enqueueTable: OptionTable = { onDuplicate: choiceOption('compare', 'ignore') }
+
+/** @throws OutboxError OPTIONS_INVALID */
+export function checkEnqueueOptions(options: EnqueueOptions): void {
+  checkOptions('enqueue', options, enqueueTable)
+}
+
 /**
  * Bytes of events in one statement. A statement is one message of at most 1 GB and its list of payloads one string of at
  * most 512 MiB, in which every byte takes two characters; 32 MiB also bounds the memory that a call needs on both sides.
@@ -28,55 +50,34 @@ export interface Enqueued {
 const maxStatementBytes = 32 * 1024 * 1024
 
 /**
- * Checks all events, then inserts them with one statement, or with more when they are too large for one.
+ * Inserts events with one statement, or with more when they are too large for one. Before that, with `serializeWrites`,
+ * it waits for whoever is writing to their keys.
  *
- * @throws OutboxError EVENT_INVALID before any SQL; EVENT_ID_CONFLICT when an event id is taken by another event;
- *   SCHEMA_MISSING and SCHEMA_BEHIND when the outbox was not migrated.
+ * @throws OutboxError EVENT_ID_CONFLICT when an event id is taken by another event; SCHEMA_MISSING and SCHEMA_BEHIND when
+ *   the outbox was not migrated.
  */
 export async function enqueueEvents(
   session: SqlSession,
   names: Names,
-  inputs: readonly EventInput[],
-  limits: EventLimits,
+  events: readonly NewEvent[],
+  { serializeWrites = false, onDuplicate = 'compare' }: EnqueueSettings,
 ): Promise<Enqueued[]> {
-  const events = checkAll(inputs, limits)
   if (events.length === 0) return []
   const inserted = new Map<string, string>()
-  for (const part of partsOf(events)) {
-    const { rows } = await session
-      .run(insertEventsStatement(names, part))
-      .catch((cause: unknown) => explain(cause, names))
-    for (const [eventId, id] of readInserted(rows)) inserted.set(eventId, id)
+  try {
+    // All keys of the call at once and not part by part, so that two calls never wait for each other.
+    if (serializeWrites) await session.run(lockKeysStatement(names, events))
+    for (const part of partsOf(events)) {
+      const { rows } = await session.run(insertEventsStatement(names, part))
+      for (const [eventId, id] of readInserted(rows)) inserted.set(eventId, id)
+    }
+  } catch (cause) {
+    explainSchema(cause, 'The event could not be written', names.schema)
   }
   if (inserted.size === events.length) {
     return events.map(({ eventId }) => ({ id: inserted.get(eventId) ?? '', eventId, duplicate: false }))
   }
-  return withExisting(session, names, events, inserted)
-}
-
-/** Every error of the database reaches the caller as it is, except that of an outbox that is not there yet. */
-function explain(cause: unknown, { schema }: Names): never {
-  if (sqlFault(cause) !== 'schema') throw cause
-  const missing = sqlState(cause) === '42P01' || sqlState(cause) === '3F000'
-  throw new OutboxError(
-    missing ? 'SCHEMA_MISSING' : 'SCHEMA_BEHIND',
-    `The event could not be written: ${cause instanceof Error ? cause.message : String(cause)}. ${missing ? `There is no outbox in schema "${schema}" of this database` : `The outbox in schema "${schema}" is older than this code`}. Run outbox.migrate() once, or the statements of outbox.migrationSql() with your own migration tool.`,
-    { cause },
-  )
-}
-
-function checkAll(inputs: readonly EventInput[], limits: EventLimits): NewEvent[] {
-  const events: NewEvent[] = []
-  const problems: Problem[] = []
-  inputs.forEach((input, index) => {
-    const checked = checkEvent(input, limits)
-    if ('event' in checked) events.push(checked.event)
-    else problems.push(...checked.problems.map((problem) => ({ ...problem, index })))
-  })
-  if (problems.length === 0) return events
-  const shown = problems.slice(0, 10).map(({ index, path, message }) => `event ${String(index)}: ${path} ${message}`)
-  if (problems.length > shown.length) shown.push(`and ${String(problems.length - shown.length)} more`)
-  throw new OutboxError('EVENT_INVALID', `Nothing was enqueued: ${shown.join('; ')}`, { problems })
+  return withExisting(session, names, events, inserted, onDuplicate)
 }
 
 function* partsOf(events: readonly NewEvent[]): Generator<readonly NewEvent[]> {
@@ -100,11 +101,12 @@ async function withExisting(
   names: Names,
   events: readonly NewEvent[],
   inserted: ReadonlyMap<string, string>,
+  onDuplicate: 'compare' | 'ignore',
 ): Promise<Enqueued[]> {
   const existing: ExistingEvent[] = []
   for (const part of partsOf(events))
     existing.push(...readExisting((await session.run(existingEventsStatement(names, part))).rows))
-  const conflicts = existing.filter(({ same }) => !same)
+  const conflicts = onDuplicate === 'ignore' ? [] : existing.filter(({ same }) => !same)
   if (conflicts.length > 0) {
     await session.run(withdrawEventsStatement(names, [...inserted.values()]))
     throw new OutboxError(

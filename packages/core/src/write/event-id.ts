@@ -8,8 +8,3 @@ export function newEventId(now: number = Date.now()): string {
   const time = now.toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
 }
-
-/** Any UUID in its usual form; which version made it does not matter. */
-export function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
-}

@@ -1,4 +1,4 @@
-import type { Problem } from '../contract/errors.ts'
+import { pointerStep, type Problem } from '../contract/errors.ts'
 import type { Serialize } from '../contract/event.ts'
 
 export interface EncodedPayload {
@@ -51,7 +51,7 @@ function toJson(payload: unknown): Text {
   // root's holder is an object of JSON.stringify's own and the only one without a path.
   function check(this: object, name: string, value: unknown): unknown {
     const parent = paths.get(this)
-    const path = parent === undefined ? '' : `${parent}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const path = parent === undefined ? '' : `${parent}/${pointerStep(name)}`
     const reason =
       invalidDate((this as Record<string, unknown>)[name]) ??
       whyNotJson(value, parent === undefined || Array.isArray(this))

@@ -1,7 +1,8 @@
-import type { Problem } from '../contract/errors.ts'
+import { pointerStep, type Problem } from '../contract/errors.ts'
 import type { Ordering, Serialize } from '../contract/event.ts'
+import { isUuid } from '../contract/uuid.ts'
 import type { NewEvent } from '../storage/insert-events.ts'
-import { isUuid, newEventId } from './event-id.ts'
+import { newEventId } from './event-id.ts'
 import { encodePayload } from './payload.ts'
 
 /** What an application enqueues. */
@@ -132,7 +133,7 @@ function checkHeaders(headers: unknown, refuse: Refuse): Record<string, string> 
   }
   const checked: [name: string, text: string][] = []
   for (const [name, value] of Object.entries(headers)) {
-    const path = `/headers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const path = `/headers/${pointerStep(name)}`
     if (value === undefined) continue
     if (name.toLowerCase().startsWith('outbox-'))
       refuse(path, 'has the prefix outbox-, which names the identity of an event on the wire')

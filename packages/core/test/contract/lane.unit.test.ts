@@ -61,5 +61,7 @@ describe('64-bit numbers as text', () => {
     )
     expect(idAfter('9007199254740992')).toBe('9007199254740993')
     expect(idAfter('99')).toBe('100')
+    // The column holds no larger one, and a statement that was asked for it would be refused.
+    expect(idAfter('9223372036854775807')).toBe('9223372036854775807')
   })
 })

@@ -138,13 +138,24 @@ describe('room', () => {
     expect([lanes.crowded(), lanes.fitting(rows(5, 0)).length]).toEqual([true, 0])
   })
 
-  it('ends with the bytes, but one event always fits when nothing else is in flight', () => {
+  it('ends with the bytes', () => {
     const lanes = createLanes(limits)
-    expect(lanes.fitting(rows(2, 1_000_000))).toHaveLength(1)
-    lanes.add(lane('1', { events: 1, bytes: 60 }))
+    lanes.add(lane('1', { events: 2, bytes: 60 }))
     expect([lanes.fitting(rows(1, 40)).length, lanes.fitting(rows(1, 41)).length]).toEqual([1, 0])
     lanes.add(lane('2', { events: 1, bytes: 35 }))
     expect(lanes.crowded()).toBe(true)
+  })
+
+  it('is always there for one large event, which takes none from the others', () => {
+    const lanes = createLanes(limits)
+    lanes.add(lane('1', { events: 2, bytes: 80 }))
+    expect([lanes.fitting(rows(2, 1_000_000)).length, lanes.fitting(rows(2, 51)).length]).toEqual([1, 1])
+    const huge = lane('2', { events: 1, bytes: 1_000_000 })
+    lanes.add(huge)
+    expect(lanes.crowded()).toBe(false)
+    expect([lanes.fitting(rows(1, 20)).length, lanes.fitting(rows(1, 51)).length]).toEqual([1, 0])
+    lanes.settled(huge)
+    expect([lanes.fitting(rows(1, 20)).length, lanes.fitting(rows(1, 51)).length]).toEqual([1, 1])
   })
 
   it('of one lane is a fifth of the events of its destination, and the bytes of four runs', () => {

@@ -71,7 +71,10 @@ describe('an outcome that was written, and the answer got lost,', () => {
 
 describe('a registration', () => {
   /** Ends the session of a relay that registers once the statement with these words has been answered. */
-  function endingSessionAfter(words: string): { readonly around: Around; arm(stand: RelayStand): void } {
+  function endingSessionAfter(words: string): {
+    readonly around: Around
+    readonly arm: (stand: RelayStand) => void
+  } {
     let armed: RelayStand | undefined
     return {
       arm: (stand) => void (armed = stand),

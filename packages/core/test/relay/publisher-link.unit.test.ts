@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { Publisher } from '../../src/contract/publisher.ts'
-import type { RelaySignal } from '../../src/contract/signals.ts'
 import { createPublisherLink, type PublisherLink } from '../../src/relay/publisher-link.ts'
 import { gate } from '../support/gate.ts'
 import { testPublisher } from '../support/test-publisher.ts'
@@ -10,34 +9,32 @@ interface Bench {
   readonly link: PublisherLink
   /** `connect` and `close` in the order in which they were called. */
   readonly calls: string[]
-  readonly signals: RelaySignal[]
   /** Resolves when `connect` succeeded so many times. */
-  ready(times: number): Promise<unknown>
+  readonly ready: (times: number) => Promise<unknown>
   /** Resolves when the publisher was told so many things. */
-  told(calls: number): Promise<unknown>
+  readonly told: (calls: number) => Promise<unknown>
 }
 
-function bench(changes: Partial<Pick<Publisher, 'connect' | 'close'>> = {}, timeoutMs = 10_000): Bench {
+function bench(changes: Partial<Pick<Publisher, 'connect' | 'close'>> = {}): Bench {
   const calls: string[] = []
-  const signals: RelaySignal[] = []
   const { changed, until } = createWatch()
   let times = 0
-  const { connect, close } = testPublisher(() => ({ acknowledged: 0 }), changes)
+  const broker = testPublisher(() => ({ acknowledged: 0 }), changes)
   const link = createPublisherLink({
     publisher: testPublisher(() => ({ acknowledged: 0 }), {
       connect(signal) {
         calls.push('connect')
         changed()
-        return connect(signal)
+        return broker.connect(signal)
       },
       close() {
         calls.push('close')
         changed()
-        return close()
+        return broker.close()
       },
     }),
-    timeoutMs,
-    emit: (signal) => void signals.push(signal),
+    timeoutMs: 10_000,
+    emit: changed,
     onReady() {
       times += 1
       changed()
@@ -47,7 +44,6 @@ function bench(changes: Partial<Pick<Publisher, 'connect' | 'close'>> = {}, time
   return {
     link,
     calls,
-    signals,
     ready: (count) => until(() => (times >= count ? times : undefined)),
     told: (count) => until(() => (calls.length >= count ? calls : undefined)),
   }

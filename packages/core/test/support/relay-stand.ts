@@ -35,13 +35,14 @@ export type Answer = (event: OutboxEvent, tries: number) => Failure | undefined 
 
 type StandClient = SqlClient<PgClient, PgPool | PgClient>
 
-/** `alter` takes the place of the outbox's client, to disturb it. */
+/** `alter` takes the place of the outbox's client, to disturb it; `given` is a database on a server of the test's own. */
 export async function relayStand(
   answer: Answer = () => undefined,
   publisher: Partial<Publisher> = {},
   alter: (client: StandClient) => StandClient = (client) => client,
+  given?: string,
 ): Promise<RelayStand> {
-  const url = await freshDatabase()
+  const url = given ?? (await freshDatabase())
   const pool = new pg.Pool({ connectionString: url, max: 40 })
   pool.on('error', () => undefined)
   const outbox = createOutbox({ client: alter(fromPg(pool)) })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isUuid, newEventId } from '../../src/write/event-id.ts'
+import { isUuid } from '../../src/contract/uuid.ts'
+import { newEventId } from '../../src/write/event-id.ts'
 
 describe('a new event id', () => {
   it('is a UUID of version 7 that begins with its millisecond', () => {

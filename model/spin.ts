@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** What -D sets: names of bounds.pml with numbers, and names of rules taken away with `true`. */
+export type Defines = Readonly<Record<string, number | string | true>>
+
+export interface Search {
+  /** States stored. */
+  readonly states: number
+  readonly transitions: number
+  /** Longest execution, or the length of the one that breaks a promise. */
+  readonly depth: number
+  readonly errors: number
+  readonly seconds: number
+  /** Steps of the execution that breaks a promise, as the model prints them. */
+  readonly steps: readonly string[]
+}
+
+/**
+ * exhaustive: every state. Breaks at an assertion, or where nothing can happen although something should.
+ * endless: every state, looking for an execution that never ends.
+ * shortest: breadth first, so that what it finds is as short as can be.
+ */
+export type Way = 'exhaustive' | 'endless' | 'shortest'
+
+const model = fileURLToPath(new URL('lane.pml', import.meta.url))
+
+/** Longer executions than this do not exist in any scope; a search that meets one is refused as truncated. */
+const maxDepth = 20_000
+
+/**
+ * Partial order reduction is off: everything here is shared, so it saves nothing. Small searches end before an optimised
+ * compilation would.
+ */
+const compilation: Record<Way, readonly string[]> = {
+  exhaustive: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=6000'],
+  endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=6000'],
+  shortest: ['-O1', '-DSAFETY', '-DBFS', '-DNOREDUCE', '-DMEMLIM=6000'],
+}
+
+/**
+ * Lets spin search the model under these defines.
+ *
+ * @throws Error when the search was not complete, whatever the reason.
+ */
+export async function search(way: Way, defines: Defines): Promise<Search> {
+  const folder = await mkdtemp(join(tmpdir(), 'inorder-model-'))
+  try {
+    const flags = Object.entries({ ...defines, ...(way === 'shortest' ? { SHORTEST: true as const } : {}) }).map(
+      ([name, value]) => (value === true ? `-D${name}` : `-D${name}=${String(value)}`),
+    )
+    await run('spin', ['-a', ...flags, model], folder)
+    await run('gcc', ['-w', ...compilation[way], '-o', 'pan', 'pan.c'], folder)
+    const begin = performance.now()
+    const output = await run('./pan', [`-m${String(maxDepth)}`, ...(way === 'endless' ? ['-l'] : [])], folder)
+    const seconds = (performance.now() - begin) / 1000
+    const found = readOutput(output)
+    const steps = found.errors === 0 ? [] : readSteps(await run('spin', ['-t', '-T', ...flags, model], folder))
+    return { ...found, seconds, steps }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout)
+      else reject(new Error(`${program} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error }))
+    })
+  })
+}
+
+/** Spin's own words count: it must have counted its errors, and have stopped early only because of one. */
+function readOutput(output: string): Omit<Search, 'steps' | 'seconds'> {
+  const number = (pattern: RegExp): number => {
+    const text = pattern.exec(output)?.[1]
+    if (text === undefined) throw new Error(`spin did not say how many (${pattern.source}):\n${output}`)
+    return Number(text)
+  }
+  const errors = number(/errors: (\d+)/)
+  const cutShort = /max search depth too small|not completed|out of memory|memory limit|hash table|truncated/i.exec(output)
+  if (errors === 0 && cutShort !== null) throw new Error(`spin left something unexplored (${cutShort[0]}):\n${output}`)
+  return {
+    errors,
+    states: number(/([\d.e+]+) states, stored/),
+    transitions: number(/([\d.e+]+) transitions/),
+    depth: number(/depth reached (\d+)/),
+  }
+}
+
+function readSteps(replay: string): string[] {
+  return replay.split('\n').flatMap((line) => (line.trim().startsWith('@') ? [line.trim().slice(1).trim()] : []))
+}

@@ -1,0 +1,64 @@
+import { handlerPublisher, type OutboxEvent, type Publisher } from '@inorder/core'
+import { describe, test } from 'vitest'
+import { type ConformanceSubject, conformanceCases, type Delivered } from '../src/index.ts'
+
+/** Whether the handlers end when their signal aborts, or go on until the stall is over. */
+type Ears = 'heed their signal' | 'ignore their signal'
+
+/** The publisher whose broker is a handler: what it took note of is what was delivered. */
+function subject(ears: Ears, maxRun: number): ConformanceSubject {
+  const delivered: Delivered[] = []
+  const poisoned = new Set<string>()
+  let stall: Promise<void> | undefined
+  let losing = false
+
+  async function handle(event: OutboxEvent, { signal }: { signal: AbortSignal }): Promise<void> {
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    })
+    aborted.catch(() => undefined)
+    await (ears === 'heed their signal' ? Promise.race([stall, aborted]) : stall)
+    if (ears === 'heed their signal' || stall === undefined) signal.throwIfAborted()
+    if (poisoned.has(event.eventId)) throw new Error('The handler was told to refuse this event')
+    delivered.push(event)
+    if (losing) await aborted
+  }
+
+  return {
+    createPublisher() {
+      const publisher: Publisher = handlerPublisher({}, { otherwise: handle })
+      return { ...publisher, capabilities: { ...publisher.capabilities, maxRun, maxEventBytes: 2_000_000 } }
+    },
+    read: (topic) => Promise.resolve(delivered.filter((event) => event.topic === topic)),
+    poison(event) {
+      poisoned.add(event.eventId)
+      return event
+    },
+    loseAcknowledgements() {
+      losing = true
+      return () => {
+        losing = false
+      }
+    },
+    stall() {
+      let end = (): void => undefined
+      stall = new Promise((resolve) => (end = resolve))
+      return () => {
+        stall = undefined
+        end()
+      }
+    },
+    patienceMs: 1500,
+    quietMs: 60,
+  }
+}
+
+// A run of more than one event never reaches it from a relay, but it keeps the contract of one too.
+describe.each<[Ears, number]>([
+  ['heed their signal', 1],
+  ['heed their signal', 100],
+  ['ignore their signal', 1],
+])('handlerPublisher, whose handlers %s, in runs of %i', (ears, maxRun) => {
+  for (const { name, skipped, run } of conformanceCases(subject(ears, maxRun)))
+    test.skipIf(skipped !== undefined)(skipped === undefined ? name : `${name} (skipped: ${skipped})`, run)
+})
