@@ -5,6 +5,11 @@ import { available } from './test/harness/src/require-server.ts'
 const places = ['packages/*/test', 'test', 'examples']
 const named = (ending: string): string[] => places.map((place) => `${place}/**/*${ending}`)
 
+/** Everything that is SQL, once more on the oldest PostgreSQL that is supported. */
+const onOldest = ['statements', 'operate', 'migrations', 'consume'].map(
+  (part) => `packages/core/test/${part}/**/*.test.ts`,
+)
+
 /** These files start a Redis as they are loaded, so none of their tests could skip itself. */
 const withoutRedis = available('redis', { own: true }) ? [] : ['packages/relay-redis-streams/test/**']
 
@@ -30,6 +35,19 @@ export default defineConfig({
           globalSetup: ['test/harness/src/global-setup.ts'],
         },
       },
+      ...(available('postgres-14', { own: true })
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: 'postgres-14',
+                include: onOldest,
+                exclude: ['**/node_modules/**', ...named('.unit.test.ts')],
+                globalSetup: ['test/harness/src/global-setup.ts'],
+              },
+            },
+          ]
+        : []),
     ],
   },
 })

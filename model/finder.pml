@@ -114,7 +114,7 @@ inline startRun(r) {
 }
 
 inline noticeRows(r) {
-  offered = (lane[r] == NOT_IN_FLIGHT && answerRows[r] && owns[r] -> 1 + answerNamed[r] : 0);
+  offered = (lane[r] == NOT_IN_FLIGHT && answerRows[r] && owns[r] && leaseHolds(r) -> 1 + answerNamed[r] : 0);
   if
   :: offered
   :: !offered && lane[r] != NOT_IN_FLIGHT && answerFirst[r] != NO_ID -> meet(r)

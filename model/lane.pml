@@ -30,6 +30,9 @@ init {
 #if FAILOVERS
     run failover();
 #endif
-    run judge()
+#ifndef ORDER_ONLY
+    run judge();
+#endif
+    skip
   }
 }

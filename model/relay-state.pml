@@ -55,7 +55,19 @@ byte batchOwned[RELAYS];
 byte knownSettled[RELAYS];/* set: what this relay knows to be settled by itself */
 byte dead;                /* set of relays */
 
+/* By its own clock a relay knows when its lease is over, and nobody takes the slot before. */
+#ifdef LEASE_IGNORED
+#define leaseHolds(r) true
+#else
+#define leaseHolds(r) (owner == r)
+#endif
+#ifdef EPOCH_IGNORED
+#define mayPublish(r) (owns[r])
+#define ownsStill(r) (owner == r)
+#else
 #define mayPublish(r) (owns[r] && knownEpoch[r] == laneEpoch[r])
+#define ownsStill(r) (owner == r && epoch == laneEpoch[r])
+#endif
 #define unsettled(r) (acknowledged[r] || failing[r] || batch[r] || batchFailing[r])
 #define canAsk(r) (!asked[r] && !cut[r])
 #define somethingNew(r) (knownXmax[r] != xmax || knownList[r] != inProgressList)

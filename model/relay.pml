@@ -16,8 +16,12 @@ inline claim(r) {
 inline gain(r) {
   owns[r] = 1;
   knownEpoch[r] = epoch;
+#ifdef GAINED_SWEPT_AT_ONCE
+  mark[r] = 1;
+#else
 #ifndef GAINED_UNSWEPT
   fresh[r] = 1;
+#endif
 #endif
   skip
 }
@@ -149,9 +153,7 @@ end:
   :: d_step { lane[r] == RUNNING && todo[r] && mayPublish(r) ->
       lowest(todo[r]);
       printf("@ Relay %d: publishes %c, and the broker acknowledges it.\n", r + 1, 65 + e);
-#ifdef CHECK_REPEATS
-      assert(!has(knownSettled[r], e) || has(asRequeued[r], e));
-#endif
+      checkRepeat(r, e);
       deliver(e, has(asRequeued[r], e));
       acknowledge(r, e)
     }

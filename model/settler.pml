@@ -70,14 +70,15 @@ inline reject(r, event) {
 #else
 #define unreachable locked
 #endif
-#define canSettle(r) (batch[r] || batchFailing[r] || (acknowledged[r] & ~unreachable) || (failing[r] && !has(unreachable, failing[r] - 1)))
+#ifdef SKIPPED_TAKEN_FOR_SETTLED
+#define inBatch(r) acknowledged[r]
+#else
+#define inBatch(r) (acknowledged[r] & ~unreachable)
+#endif
+#define canSettle(r) (batch[r] || batchFailing[r] || inBatch(r) || (failing[r] && !has(unreachable, failing[r] - 1)))
 
 inline takeBatch(r) {
-#ifdef SKIPPED_TAKEN_FOR_SETTLED
-  batch[r] = acknowledged[r];
-#else
-  batch[r] = acknowledged[r] & ~unreachable;
-#endif
+  batch[r] = inBatch(r);
   acknowledged[r] = acknowledged[r] & ~batch[r];
   if
   :: failing[r] && !has(unreachable, failing[r] - 1) -> batchFailing[r] = failing[r]; failing[r] = 0
@@ -94,6 +95,9 @@ inline settleAcknowledged(r) {
     :: has(batch[r], e) && !has(locked, e) && isPending(e) &&
 #ifndef REQUEUES_UNMATCHED
        has(asRequeued[r], e) == has(requeued, e) &&
+#endif
+#ifndef ACKNOWLEDGED_WHATEVER_ATTEMPTS
+       has(asAttempted[r], e) == (attempts[e] & 1) &&
 #endif
        true -> markPublished(e)
     :: else
@@ -123,10 +127,8 @@ inline settleFailure(r, event) {
 #ifndef ATTEMPTS_UNMATCHED
      has(asAttempted[r], event) == (attempts[event] & 1) &&
 #endif
-     has(asRequeued[r], event) == has(requeued, event) ->
-    countAttempt(event);
-    printf(" and counts a failure of %c", 65 + event)
-  :: else -> printf("; the failure of %c is void", 65 + event)
+     has(asRequeued[r], event) == has(requeued, event) -> countAttempt(event)
+  :: else
   fi
 }
 
@@ -137,15 +139,24 @@ inline settle(r) {
   :: else
   fi;
   settling[r] = 1;
-  batchOwned[r] = (owner == r && epoch == laneEpoch[r] -> 1 : 0);
-  settleAcknowledged(r);
-  printf("@ Relay %d: settle writes the acknowledgement of ", r + 1);
+  batchOwned[r] = (ownsStill(r) -> 1 : 0);
+  printf("@ Relay %d: settle writes that ", r + 1);
   say(batch[r]);
+  printf(" is acknowledged");
+  if
+  :: batchFailing[r] -> printf(" and that %c was rejected", 64 + batchFailing[r])
+  :: else
+  fi;
+  if
+  :: !batchOwned[r] -> printf("; the slot is not its own any more")
+  :: else
+  fi;
+  printf(".\n");
+  settleAcknowledged(r);
   if
   :: batchFailing[r] -> settleFailure(r, (batchFailing[r] - 1))
   :: else
-  fi;
-  printf(".\n")
+  fi
 }
 
 inline takeSettled(r) {

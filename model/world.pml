@@ -78,6 +78,29 @@ end:
   od
 }
 
+inline firstLeft(row_) {
+  stamped = 0;
+  n = EVENTS;
+  do
+  :: n == 0 -> break
+  :: else ->
+    n--;
+    if
+    :: n != row_ && isInLine(n) -> stamped = n + 1
+    :: else
+    fi
+  od
+}
+
+inline operatorCommits() {
+  endXid(operatorXid);
+  operating = NOTHING;
+  operand = 0;
+  stamped = 0;
+  operatorXid = 0;
+  locked = 0
+}
+
 /* What may happen to one event. */
 proctype row(byte i) {
 end:
@@ -165,29 +188,6 @@ end:
 }
 
 #if REQUEUES || DISCARDS
-inline firstLeft(row_) {
-  stamped = 0;
-  n = EVENTS;
-  do
-  :: n == 0 -> break
-  :: else ->
-    n--;
-    if
-    :: n != row_ && isInLine(n) -> stamped = n + 1
-    :: else
-    fi
-  od
-}
-
-inline operatorCommits() {
-  endXid(operatorXid);
-  operating = NOTHING;
-  operand = 0;
-  stamped = 0;
-  operatorXid = 0;
-  locked = 0
-}
-
 proctype operator() {
 end:
   do

@@ -9,6 +9,7 @@ import { fetch } from './fetch.ts'
 import { describe, judge } from './figure.ts'
 import { memory } from './memory.ts'
 import { relays } from './relays.ts'
+import { requeue } from './requeue.ts'
 import { save as writeResult } from './save.ts'
 import { soak } from './soak.ts'
 import { steady } from './steady.ts'
@@ -30,6 +31,7 @@ const benchmarks: readonly Benchmark[] = [
   memory,
   wake,
   enqueue,
+  requeue,
   soak,
 ]
 const colours = pc.createColors(process.stdout.isTTY && process.env.NO_COLOR === undefined)

@@ -12,9 +12,9 @@ export interface Campaign {
   readonly needs?: readonly ServerName[]
   readonly stage?: Partial<StageOptions>
   /** Makes trouble until the signal aborts, and leaves everything whole. */
-  disturb(stage: Stage, until: AbortSignal): Promise<void>
+  readonly disturb: (stage: Stage, until: AbortSignal) => Promise<void>
   /** Set where an invariant has to break, to show that it is noticed: then nothing is kept. */
   readonly fails?: true
   /** What else has to be true of this campaign; what is wrong, in words. */
-  check?(evidence: Evidence): string[]
+  readonly check?: (evidence: Evidence) => string[]
 }

@@ -30,9 +30,6 @@ export interface Verdict {
   readonly broken: readonly string[]
 }
 
-/** For so long relays may act on what the old server told them: until their next renewal, and what they began. */
-const afterFailover = 10_000_000n
-
 /** Judges a campaign. Pure: the same evidence gives the same verdict. `more` is what else did not hold, in words. */
 export function judge(evidence: Evidence, more: readonly string[] = []): Verdict {
   const { arrivals, states, bookings, failovers } = evidence
@@ -116,9 +113,7 @@ function findPhantoms(
 function explainCopies({ arrivals, states, departures, answers, failovers }: Evidence): Copy[] {
   const all: Departure[] = [
     ...departures,
-    ...failovers.map(({ cutAt, promotedAt }): Departure => {
-      return { relay: undefined, how: 'failed over', at: cutAt, until: promotedAt + afterFailover }
-    }),
+    ...failovers.map(({ cutAt, until }): Departure => ({ relay: undefined, how: 'failed over', at: cutAt, until })),
   ]
   const explained = explainDuplicates(arrivals, states, { departures: all, lostAcks: [] })
   const reasons = groupBy(explained, ({ eventId }) => eventId)
@@ -158,7 +153,7 @@ function findUnfinished({ states, transactions }: Evidence): string[] {
 function findMiscounts({ states, transactions, answers, departures, failovers }: Evidence): string[] {
   const deadly = deadlyEvents(transactions)
   const doubt: Doubt = (relay, at) =>
-    failovers.some(({ promotedAt }) => at < promotedAt + afterFailover) ||
+    failovers.some(({ until }) => at < until) ||
     departures.some(
       (departure) => departure.relay === relay || (departure.at <= at && at <= (departure.until ?? departure.at)),
     )

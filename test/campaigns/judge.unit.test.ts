@@ -44,7 +44,7 @@ function states(change: Record<string, Partial<EventState>> = {}): EventState[] 
 }
 
 function arriving(order: string, relay = 'relay-1', at = 900n): Arrival[] {
-  return [...order].map((eventId) => ({ eventId, relay, at }))
+  return Array.from(order, (eventId) => ({ eventId, relay, at }))
 }
 
 function evidence(change: Partial<Evidence> = {}): Evidence {
@@ -122,7 +122,7 @@ describe('what was written', () => {
 
   test('a failover may forget a commit, delivered or not', () => {
     const transactions = [...everybody.map((name) => transaction(name)), transaction('F')]
-    const failovers = [{ cutAt: 500n, promotedAt: 600n }]
+    const failovers = [{ cutAt: 500n, until: 1000n }]
     const verdict = judge(evidence({ transactions, failovers, arrivals: arriving('FABCDE') }))
     expect(verdict).toMatchObject({ broken: [], forgotten: 1, events: 5 })
   })
@@ -187,7 +187,7 @@ describe('copies', () => {
   })
 
   test('a failover explains what its server did not know, of any relay', () => {
-    const failovers = [{ cutAt: 800n, promotedAt: 950n }]
+    const failovers = [{ cutAt: 800n, until: 1000n }]
     expect(broken({ ...copy, failovers })).toEqual([])
     expect(broken({ ...copy, failovers, states: states({ A: { publishedAt: 790n } }) })).toHaveLength(1)
   })

@@ -42,7 +42,12 @@ export interface RelayCrewParts {
   readonly say: (line: string) => void
 }
 
-const maxRuns = [20, 5, 100] as const
+/** In turn, so that relays which read and publish in other portions take over from each other. */
+const portions = [
+  { maxRun: 20, findLimit: 1000, maxInFlight: 10_000 },
+  { maxRun: 5, findLimit: 5, maxInFlight: 50 },
+  { maxRun: 100, findLimit: 50, maxInFlight: 1000 },
+] as const
 
 export function createRelays(options: StageOptions, parts: RelayCrewParts): RelayCrew {
   const { faults, say } = parts
@@ -69,17 +74,22 @@ export function createRelays(options: StageOptions, parts: RelayCrewParts): Rela
   async function start(): Promise<string> {
     const number = started++
     const name = `relay-${number + 1}`
+    const { maxRun, ...limits } = portions[number % portions.length] ?? portions[0]
     const orders: RelayOrders = {
       name,
       databaseUrl: parts.databaseUrl,
       redisUrl: parts.broker.url,
       seed: parts.seed,
-      maxRun: maxRuns[number % maxRuns.length] ?? 1,
+      maxRun,
       rejected: options.rejected,
       unavailable: options.unavailable,
       leaseMs: options.leaseMs,
       backoffMs: 50,
-      relayOptions: { publishTimeoutMs: options.publishTimeoutMs, statementTimeoutMs: options.statementTimeoutMs },
+      relayOptions: {
+        publishTimeoutMs: options.publishTimeoutMs,
+        statementTimeoutMs: options.statementTimeoutMs,
+        ...limits,
+      },
       ...(options.lies === undefined ? {} : { lies: options.lies }),
     }
     const member = startRelay(orders, {

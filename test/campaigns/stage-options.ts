@@ -44,7 +44,7 @@ export const defaultStage: StageOptions = {
   keys: 8,
   total: 0.03,
   delayed: 0.08,
-  pauseMs: 40,
+  pauseMs: 25,
   openMs: 150,
   serializeWrites: false,
   broker: 'memory',

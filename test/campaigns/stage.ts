@@ -43,10 +43,11 @@ export interface Stage extends AsyncDisposable {
   promoted(successor: PostgresServer, cutAt: bigint): void
 }
 
-/** What the old server acknowledged after `cutAt` is gone; its successor took writes from `promotedAt` on. */
+/** What the old server acknowledged after `cutAt` is gone, and its successor took writes before `until`. */
 export interface Failover {
   readonly cutAt: bigint
-  readonly promotedAt: bigint
+  /** Until then relays may act on what the old server told them: up to their next renewal, and what they began. */
+  readonly until: bigint
 }
 
 const database = 'campaign'
@@ -117,7 +118,8 @@ async function build(options: StageOptions, seed: number, say: (line: string) =>
       return db
     },
     promoted(successor, cutAt) {
-      failovers.push({ cutAt, promotedAt: wallTime() })
+      const stale = options.leaseMs + options.publishTimeoutMs + 1000
+      failovers.push({ cutAt, until: wallTime() + BigInt(stale) * 1000n })
       postgres = open.use(successor)
       db = openPool(postgres, open)
       databaseProxy?.retarget(postgres.port)

@@ -16,7 +16,9 @@ export interface RelayOrders {
   readonly leaseMs: number
   readonly backoffMs: number
   /** More options of the relay. */
-  readonly relayOptions?: Partial<Pick<RelayOptions, 'publishTimeoutMs' | 'statementTimeoutMs' | 'listen'>>
+  readonly relayOptions?: Partial<
+    Pick<RelayOptions, 'publishTimeoutMs' | 'statementTimeoutMs' | 'findLimit' | 'maxInFlight'>
+  >
   /** Makes the relay's publisher break its contract. */
   readonly lies?: Lies
 }

@@ -5,6 +5,12 @@ import { type ConformanceSubject, conformanceCases, type Delivered } from '../sr
 /** Whether the handlers end when their signal aborts, or go on until the stall is over. */
 type Ears = 'heed their signal' | 'ignore their signal'
 
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
+}
+
 /** The publisher whose broker is a handler: what it took note of is what was delivered. */
 function subject(ears: Ears, maxRun: number): ConformanceSubject {
   const delivered: Delivered[] = []
@@ -13,21 +19,18 @@ function subject(ears: Ears, maxRun: number): ConformanceSubject {
   let losing = false
 
   async function handle(event: OutboxEvent, { signal }: { signal: AbortSignal }): Promise<void> {
-    const aborted = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-    })
-    aborted.catch(() => undefined)
-    await (ears === 'heed their signal' ? Promise.race([stall, aborted]) : stall)
-    if (ears === 'heed their signal' || stall === undefined) signal.throwIfAborted()
+    const stalled = stall
+    await (ears === 'heed their signal' && stalled !== undefined ? Promise.race([stalled, aborted(signal)]) : stalled)
+    if (ears === 'heed their signal' || stalled === undefined) signal.throwIfAborted()
     if (poisoned.has(event.eventId)) throw new Error('The handler was told to refuse this event')
     delivered.push(event)
-    if (losing) await aborted
+    if (losing) await aborted(signal)
   }
 
   return {
     createPublisher() {
       const publisher: Publisher = handlerPublisher({}, { otherwise: handle })
-      return { ...publisher, capabilities: { ...publisher.capabilities, maxRun, maxEventBytes: 2_000_000 } }
+      return { ...publisher, capabilities: { ...publisher.capabilities, maxRun } }
     },
     read: (topic) => Promise.resolve(delivered.filter((event) => event.topic === topic)),
     poison(event) {

@@ -165,6 +165,13 @@ const relayTable: OptionTable = {
   random: functionOption(),
 }
 
+/** What a relay reckons with: with nonsense here it would stand still and say nothing. */
+const capabilityTable: OptionTable = {
+  maxEventBytes: required(numberOption({ min: 1, infinite: true })),
+  maxRun: required(numberOption({ min: 1, infinite: true })),
+  dedupeWindowMs: required(numberOption({ min: 0, integer: false, infinite: true })),
+}
+
 export type OutboxSettings<Tx, Db, Given extends Tx, Schemas extends EventSchemas> = OutboxOptions<
   Tx,
   Db,
@@ -190,6 +197,7 @@ export interface RelaySettings extends Required<Omit<RelayOptions, 'topics' | 'o
 
 export function readRelayOptions(options: RelayOptions): RelaySettings {
   const problems: Problem[] = optionProblems(options, relayTable)
+  if (problems.length === 0) problems.push(...capabilityProblems(options.publisher))
   // A copy, because what is no object has no members to read and is refused with the rest below.
   const given: RelayOptions = { ...options }
   const maxInFlight = given.maxInFlight ?? 10_000
@@ -229,6 +237,13 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
   )
   refuseProblems('createRelay', problems)
   return settings
+}
+
+function capabilityProblems({ capabilities }: Publisher): Problem[] {
+  const { maxEventBytes, maxRun, dedupe } = (capabilities ?? {}) as Partial<Publisher['capabilities']>
+  return optionProblems({ maxEventBytes, maxRun, dedupeWindowMs: dedupe?.windowMs }, capabilityTable).map(
+    ({ path, message }) => ({ path: 'publisher', message: `its capability ${path} ${message}` }),
+  )
 }
 
 function tooSmall(name: string, value: number, other: string, least: number): Problem[] {

@@ -4,9 +4,11 @@ import type { Publisher } from '../src/contract/publisher.ts'
 import { readOutboxOptions, readRelayOptions, type RelayOptions } from '../src/options.ts'
 
 const client = { name: 'none', session: 0, transaction: 0, connect: 0 } as never
-const publisher = Object.fromEntries(
-  ['name', 'capabilities', 'connect', 'destination', 'publish', 'check', 'close'].map((member) => [member, 0]),
-) as unknown as Publisher
+const capabilities = { maxEventBytes: 1, maxRun: Infinity, dedupe: { by: 'none', windowMs: 0 } }
+const publisher = {
+  ...Object.fromEntries(['name', 'connect', 'destination', 'publish', 'check', 'close'].map((member) => [member, 0])),
+  capabilities,
+} as unknown as Publisher
 
 function problemsOf(read: () => unknown): string[] {
   try {
@@ -100,6 +102,19 @@ describe('the options of a relay', () => {
     for (const name of ['findLimit', 'maxRun', 'maxInFlight', 'maxInFlightBytes']) {
       expect(relayProblems({ [name]: Infinity })).toEqual([name])
     }
+  })
+
+  it.each<[string, unknown]>([
+    ['none', undefined],
+    ['a number in their place', 7],
+    ['no longest run', { ...capabilities, maxRun: undefined }],
+    ['a longest run of nothing', { ...capabilities, maxRun: 0 }],
+    ['a longest run that is no number', { ...capabilities, maxRun: NaN }],
+    ['a largest event below zero', { ...capabilities, maxEventBytes: -1 }],
+    ['no window of deduplication', { ...capabilities, dedupe: undefined }],
+    ['a window that is a text', { ...capabilities, dedupe: { by: 'broker', windowMs: '5 min' } }],
+  ])('refuse a publisher whose capabilities are nonsense: %s', (_, given) => {
+    expect(new Set(relayProblems({ publisher: { ...publisher, capabilities: given } }))).toEqual(new Set(['publisher']))
   })
 
   it('are refused all at once, missing and unknown ones included', () => {

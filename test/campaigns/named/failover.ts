@@ -7,7 +7,8 @@ import { lasting } from '../tempo.ts'
 
 /** How many transactions the standby has not got when it is promoted. */
 const lag = 200
-const busy = { hands: 8, pauseMs: 15 } as const
+/** A lease outlives the lag, so that relays go on under what the new server remembers of their slots. */
+const busy = { hands: 8, pauseMs: 15, leaseMs: 10_000 } as const
 
 /**
  * The primary dies and a standby takes its place that is behind: what the last transactions wrote is gone, rows that
@@ -49,19 +50,18 @@ async function failOverAgainAndAgain(stage: Stage, until: AbortSignal): Promise<
 }
 
 export async function failOver(stage: Stage): Promise<void> {
-  const { postgres, faults, say } = stage
+  const { postgres, relays, writers, random, faults, say } = stage
   await using wal = await startProxy(postgres.port)
-  const standby = await startStandby(postgres, {
-    via: wal.port,
-    settings: serverSettings,
-  })
+  const standby = await startStandby(postgres, { via: wal.port, settings: serverSettings })
   say('a standby follows')
-  await stage.writers.written(lag)
+  await writers.written(lag)
 
   const cutAt = wallTime()
   wal.refuse(true)
   wal.reset()
-  await stage.writers.written(lag)
+  // A relay leaves, and the new server will think that it still owns what others have taken meanwhile.
+  const leaver = relays.names.length > 1 ? random.pick(relays.names) : undefined
+  await Promise.all([writers.written(lag), leaver === undefined ? undefined : relays.stop(leaver)])
   const over = faults.begin('failover')
   say(`PostgreSQL dies, and the standby is promoted without its last ${lag} transactions`)
   await postgres.kill()
@@ -69,5 +69,5 @@ export async function failOver(stage: Stage): Promise<void> {
   stage.promoted(standby, cutAt)
   over()
   // Long enough for the ids that come back to be given out again.
-  await stage.writers.written(lag)
+  await Promise.all([writers.written(lag), leaver === undefined ? undefined : relays.start()])
 }

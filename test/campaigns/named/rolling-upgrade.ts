@@ -8,7 +8,7 @@ import { lasting } from '../tempo.ts'
 // What the next release may add: columns with a default, indexes, tables, a step in the list. Never less.
 const nextReleaseSql = `
 alter table outbox.events add column next_release text not null default 'unused';
-create index next_release on outbox.events (next_release) where next_release <> 'unused';
+create index by_next_release on outbox.events (next_release) where next_release <> 'unused';
 create table outbox.next_release (id bigint primary key);
 insert into outbox.migrations (name) values ('9999-next-release');
 update outbox.settings set version = version + 1;`

@@ -12,16 +12,20 @@ declare module 'vitest' {
   }
 }
 
-/** Gives the integration tests one PostgreSQL: the one in INORDER_TEST_POSTGRES, else a private one. */
+/**
+ * Gives a project's tests one PostgreSQL: the one in INORDER_TEST_POSTGRES, else a private one. The project `postgres-14`
+ * always has a private one of that version.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const databasePrefix = `inorder_${randomBytes(4).toString('hex')}_`
   project.provide('databasePrefix', databasePrefix)
-  const given = givenUrl('postgres')
+  const oldest = project.name === 'postgres-14'
+  const given = oldest ? undefined : givenUrl('postgres')
   if (given !== undefined) {
     project.provide('postgresUrl', given)
     return () => dropDatabases(given, databasePrefix)
   }
-  const server = await startPostgres()
+  const server = await startPostgres(oldest ? { major: 14 } : {})
   project.provide('postgresUrl', server.url())
   return () => server.stop()
 }

@@ -3,7 +3,7 @@ import { chownSync, readdirSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import pg from 'pg'
+import type pg from 'pg'
 import { clusterIn, type PostgresServer, startCluster, withClient } from './postgres.ts'
 import type { ServerUser } from './server-folder.ts'
 

@@ -14,7 +14,7 @@ describe('a backlog of large payloads', () => {
     // Random bytes would have to travel there first; a repeated one is large all the same on its way back.
     await scene.pool.query(
       `insert into outbox.events (topic, key, payload)
-       select 'files', 'k' || n, convert_to(repeat('x', $1), 'UTF8') from generate_series(1, 512) n`,
+       select 'files', 'k' || n, convert_to(repeat('x', $1), 'UTF8') from generate_series(1, 256) n`,
       [size],
     )
     let held = 0
@@ -30,11 +30,11 @@ describe('a backlog of large payloads', () => {
     })
     const before = process.memoryUsage().arrayBuffers
     await scene.relay({ publisher, maxInFlightBytes: 4 * mebibyte }).drain()
-    expect(await scene.count(`select count(*) from outbox.events where status = 'published'`)).toBe(512)
-    expect(most).toBeGreaterThan(4)
+    expect(await scene.count(`select count(*) from outbox.events where status = 'published'`)).toBe(256)
+    expect(most).toBeGreaterThan(1)
     expect(most).toBeLessThanOrEqual(16)
-    // The broker of the test keeps all 128 MiB that it took; the rest is what the relay and the driver hold.
-    expect(peak - before - scene.broker.count * size).toBeLessThan(64 * mebibyte)
+    // The broker of the test keeps all 64 MiB that it took; the rest is what the relay and the driver hold.
+    expect(peak - before - scene.broker.count * size).toBeLessThan(32 * mebibyte)
   })
 
   it('of which each is larger than all bytes in flight goes out one by one', async () => {

@@ -1,14 +1,14 @@
 import type { SqlClient, SqlConnector } from '../contract/sql-client.ts'
 import { fromPg, isPgPool } from './from-pg.ts'
-import { guardedSession, type TextQuery } from './guarded-session.ts'
+import { guardedSession, refuseSwallowed, type TextQuery } from './guarded-session.ts'
 import { lentSessions } from './lent-sessions.ts'
-import { libraryTransaction } from './library-transaction.ts'
+import { beginner, libraryTransaction } from './library-transaction.ts'
 import { type Calls, notATransaction, notInTransaction } from './refusals.ts'
 
 /** The part of a Drizzle database that is used, with any driver for PostgreSQL that has transactions. */
 export interface DrizzleDb {
   execute(query: never): PromiseLike<unknown>
-  transaction<T>(work: (tx: never) => Promise<T>): Promise<T>
+  transaction(...given: never[]): unknown
 }
 
 /** The part of a Drizzle transaction that is used. */
@@ -55,13 +55,17 @@ export function fromDrizzle<D extends DrizzleDb>(
       return guardedSession(textQuery(tx), calls)
     },
     transaction: (given, work) =>
-      libraryTransaction((run) => given.transaction(run), { work, query: textQuery, onOver: (tx) => over.add(tx) }),
+      libraryTransaction(beginner(given, 'transaction'), { work, check, onOver: (tx) => over.add(tx) }),
     ...lentSessions(
       connector ?? own,
       'fromDrizzle(db) on this driver',
       'fromDrizzle(db, fromPg(pool)) or fromDrizzle(db, fromPostgresJs(sql, postgres))',
     ),
   }
+}
+
+function check(tx: DrizzleTransaction): Promise<void> {
+  return refuseSwallowed(textQuery(tx))
 }
 
 /** `execute` takes whatever has a `getSQL` that yields a `toQuery`; a driver answers with the rows or an object with them. */

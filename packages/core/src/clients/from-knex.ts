@@ -1,16 +1,17 @@
 import type { SqlClient } from '../contract/sql-client.ts'
 import { connectKnex, knexSession, type KnexTransaction, knexSessions, refuseSwallowedKnex } from './knex-session.ts'
+import { beginner, libraryTransaction } from './library-transaction.ts'
 import { type Calls, notATransaction } from './refusals.ts'
 
 /** The part of Knex that is used. */
 export interface KnexDb {
   readonly client: unknown
-  transaction<T>(work: (trx: never) => Promise<T>): Promise<T>
+  transaction(...given: never[]): unknown
 }
 
 /** The transaction type of a Knex instance. */
 export type KnexTransactionOf<K extends KnexDb> = K extends {
-  transaction(config?: never): Promise<infer T extends KnexTransaction>
+  transaction(work: (trx: infer T extends KnexTransaction) => unknown): unknown
 }
   ? T
   : KnexTransaction
@@ -35,13 +36,7 @@ export function fromKnex<K extends KnexDb>(knex: K): SqlClient<KnexTransaction, 
         throw notATransaction(calls, 'knex itself, whose statements run on any connection')
       return knexSession(tx, calls)
     },
-    transaction(db, work) {
-      return db.transaction(async (trx: KnexTransactionOf<K>) => {
-        const result = await work(trx)
-        await refuseSwallowedKnex(trx)
-        return result
-      })
-    },
+    transaction: (db, work) => libraryTransaction(beginner(db, 'transaction'), { work, check: refuseSwallowedKnex }),
     connect: () => connectKnex(knex),
   }
 }

@@ -1,13 +1,13 @@
 import type { SqlClient, SqlConnector } from '../contract/sql-client.ts'
-import { guardedSession, type TextQuery } from './guarded-session.ts'
+import { guardedSession, refuseSwallowed, type TextQuery } from './guarded-session.ts'
 import { lentSessions } from './lent-sessions.ts'
-import { libraryTransaction } from './library-transaction.ts'
+import { beginner, libraryTransaction } from './library-transaction.ts'
 import { type Calls, notATransaction } from './refusals.ts'
 
 /** The part of a Kysely instance that is used. */
 export interface KyselyDb {
   readonly isTransaction: boolean
-  transaction(): { execute<T>(work: (trx: never) => Promise<T>): Promise<T> }
+  transaction(): { execute(...given: never[]): unknown }
 }
 
 /** The part of a Kysely transaction that is used; a controlled one has it too. */
@@ -49,9 +49,13 @@ export function fromKysely<K extends KyselyDb>(
       }
       return guardedSession(textQuery(tx), calls)
     },
-    transaction: (db, work) => libraryTransaction((run) => db.transaction().execute(run), { work, query: textQuery }),
+    transaction: (db, work) => libraryTransaction(beginner(db.transaction(), 'execute'), { work, check }),
     ...lentSessions(connector, 'fromKysely(db)', 'fromKysely(db, fromPg(pool))'),
   }
+}
+
+function check(trx: KyselyTransaction): Promise<void> {
+  return refuseSwallowed(textQuery(trx))
 }
 
 /** Without plugins, which rename columns; the node is what loggers look at. */

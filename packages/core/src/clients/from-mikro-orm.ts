@@ -1,5 +1,6 @@
 import type { SqlClient } from '../contract/sql-client.ts'
 import { connectKnex, knexSession, type KnexTransaction, knexSessions, refuseSwallowedKnex } from './knex-session.ts'
+import { beginner, libraryTransaction } from './library-transaction.ts'
 import { type Calls, notATransaction, notInTransaction } from './refusals.ts'
 
 /** The part of an entity manager of MikroORM for PostgreSQL that is used. */
@@ -7,7 +8,7 @@ export interface MikroOrmEntityManager {
   isInTransaction(): boolean
   getTransactionContext(): unknown
   getKnex(): { readonly client: unknown }
-  transactional<T>(work: (em: never) => Promise<T>): Promise<T>
+  transactional(...given: never[]): unknown
 }
 
 const calls: Calls = {
@@ -33,16 +34,14 @@ export function fromMikroOrm<E extends MikroOrmEntityManager>(em: E): SqlClient<
       if (trx === undefined) throw notInTransaction(calls)
       return knexSession(trx, calls)
     },
-    transaction(given, work) {
-      return given.transactional(async (tx: E) => {
-        const result = await work(tx)
-        const trx = transactionOf(tx)
-        if (trx !== undefined) await refuseSwallowedKnex(trx)
-        return result
-      })
-    },
+    transaction: (given, work) => libraryTransaction(beginner(given, 'transactional'), { work, check }),
     connect: () => connectKnex(em.getKnex()),
   }
+}
+
+async function check(em: MikroOrmEntityManager): Promise<void> {
+  const trx = transactionOf(em)
+  if (trx !== undefined) await refuseSwallowedKnex(trx)
 }
 
 /** What MikroORM keeps as the context of a transaction is a transaction of Knex. */

@@ -1,7 +1,7 @@
 import type { SqlClient, SqlConnector, SqlSession } from '../contract/sql-client.ts'
-import { guardedSession, type TextQuery } from './guarded-session.ts'
+import { guardedSession, refuseSwallowed, type TextQuery } from './guarded-session.ts'
 import { lentSessions } from './lent-sessions.ts'
-import { libraryTransaction } from './library-transaction.ts'
+import { beginner, libraryTransaction } from './library-transaction.ts'
 import {
   connectPostgresJs,
   type PostgresJsFactory,
@@ -13,7 +13,7 @@ import { type Calls, notATransaction, notInTransaction } from './refusals.ts'
 /** The part of what `postgres(...)` returns that is used. */
 export interface PostgresJs {
   readonly options: object
-  begin<T>(work: (tx: never) => Promise<T>): Promise<unknown>
+  begin(...given: never[]): unknown
 }
 
 /** The part of a transaction of postgres.js that is used. A reserved connection between BEGIN and COMMIT will do as well. */
@@ -57,26 +57,24 @@ export function fromPostgresJs<S extends PostgresJs>(
   return {
     name: 'postgres.js',
     session,
-    transaction: (db, work) =>
-      libraryTransaction(beginner(db), { work, query: textQuery, onOver: (tx) => over.add(tx) }),
+    async transaction(db, work) {
+      // In a transaction of the caller's a savepoint.
+      const method = ['begin', 'savepoint'].find((name) => name in db)
+      if (method === undefined) throw notATransaction(calls, 'something that can begin none')
+      return libraryTransaction(beginner(db, method), { work, check, onOver: (tx) => over.add(tx) })
+    },
     ...(typeof postgres === 'function'
       ? { connect: () => connectPostgresJs(postgres, sql.options) }
       : lentSessions(postgres, 'fromPostgresJs(sql)', 'fromPostgresJs(sql, postgres)')),
   }
 }
 
-type Begin = <T>(work: (tx: never) => Promise<T>) => Promise<T>
-
-/** In a transaction of the caller's a savepoint. */
-function beginner(db: object): Begin {
-  const { begin, savepoint } = db as { readonly begin?: Begin; readonly savepoint?: Begin }
-  const open = begin ?? savepoint
-  if (open === undefined) throw notATransaction(calls, 'something that can begin no transaction')
-  return open
-}
-
 function isSession(value: unknown): value is PostgresJsSession {
   return typeof value === 'function' && 'unsafe' in value && 'typed' in value
+}
+
+function check(tx: PostgresJsSession): Promise<void> {
+  return refuseSwallowed(textQuery(tx))
 }
 
 function textQuery(tx: PostgresJsSession): TextQuery {

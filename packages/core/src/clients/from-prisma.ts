@@ -1,13 +1,13 @@
 import { OutboxError } from '../contract/errors.ts'
 import type { SqlClient, SqlConnector } from '../contract/sql-client.ts'
-import { guardedSession, type TextQuery } from './guarded-session.ts'
+import { guardedSession, refuseSwallowed, type TextQuery } from './guarded-session.ts'
 import { lentSessions } from './lent-sessions.ts'
-import { libraryTransaction } from './library-transaction.ts'
+import { beginner, libraryTransaction } from './library-transaction.ts'
 import { type Calls, notATransaction } from './refusals.ts'
 
 /** The part of a Prisma client that is used. */
 export interface PrismaDb {
-  $transaction<T>(work: (tx: never) => Promise<T>): Promise<T>
+  $transaction(...given: never[]): unknown
 }
 
 /** The part of an interactive transaction of Prisma that is used. Only the client itself has `$connect`. */
@@ -45,10 +45,14 @@ export function fromPrisma<P extends PrismaDb>(
       if ($connect !== undefined) throw notATransaction(calls, 'prisma itself, whose statements run on any connection')
       return guardedSession(textQuery(tx), calls)
     },
-    transaction: (db, work) => libraryTransaction((run) => db.$transaction(run), { work, query: textQuery }),
+    transaction: (db, work) => libraryTransaction(beginner(db, '$transaction'), { work, check }),
     saysRolledBack: (error) => isExpiry(error instanceof OutboxError ? error.cause : error),
     ...lentSessions(connector, 'fromPrisma(prisma)', 'fromPrisma(prisma, fromPg(pool))'),
   }
+}
+
+function check(tx: PrismaTransaction): Promise<void> {
+  return refuseSwallowed(textQuery(tx))
 }
 
 function textQuery(tx: PrismaTransaction): TextQuery {

@@ -1,5 +1,5 @@
 import type { SqlClient } from '../contract/sql-client.ts'
-import { guardedSession, type TextQuery } from './guarded-session.ts'
+import { guardedSession, refuseSwallowed, type TextQuery } from './guarded-session.ts'
 import { libraryTransaction } from './library-transaction.ts'
 import { ownedPgConnection, type PgConnection } from './pg-connection.ts'
 import { type Calls, notATransaction, notInTransaction } from './refusals.ts'
@@ -12,14 +12,14 @@ export interface SequelizeDb {
     destroyConnection(connection: object): Promise<void>
   }
   query(text: string, options: never): Promise<unknown>
-  transaction(options: never, work: never): Promise<unknown>
+  transaction(...given: never[]): unknown
 }
 
 /** The part of a transaction of Sequelize that is used. */
 export interface SequelizeTransaction {
   commit(): Promise<void>
   rollback(): Promise<void>
-  afterCommit(work: never): void
+  afterCommit(...given: never[]): void
 }
 
 /** The transaction type of a Sequelize instance. */
@@ -28,6 +28,8 @@ export type SequelizeTransactionOf<S extends SequelizeDb> = S extends {
 }
   ? T
   : SequelizeTransaction
+
+type BeginWith<Tx> = <T>(options: object, work: (tx: Tx) => Promise<T>) => Promise<T>
 
 const calls: Calls = {
   handle: 'the transaction object of Sequelize',
@@ -55,6 +57,11 @@ export function fromSequelize<S extends SequelizeDb>(
     }
   }
 
+  /** A transaction that the caller has ended by hand is not looked at. */
+  async function check(transaction: SequelizeTransaction): Promise<void> {
+    if (!isFinished(transaction)) await refuseSwallowed(textQuery(transaction))
+  }
+
   return {
     name: 'sequelize',
     maxSessions: sequelize.config.pool?.max ?? defaultPoolMax,
@@ -63,18 +70,12 @@ export function fromSequelize<S extends SequelizeDb>(
       if (isFinished(tx)) throw notInTransaction(calls)
       return guardedSession(textQuery(tx), calls)
     },
-    transaction<T>(
-      db: SequelizeDb | SequelizeTransaction,
-      work: (tx: SequelizeTransactionOf<S>) => Promise<T>,
-    ): Promise<T> {
-      const nested = isTransaction(db)
-      const begin = (nested ? sequelize : db) as {
-        transaction(options: object, work: (tx: SequelizeTransactionOf<S>) => Promise<T>): Promise<T>
-      }
-      return libraryTransaction((run) => begin.transaction(nested ? { transaction: db } : {}, run), {
-        work,
-        query: textQuery,
-      })
+    transaction(db, work) {
+      // In a transaction of the caller's a savepoint.
+      const options = isTransaction(db) ? { transaction: db } : {}
+      const given: object = isTransaction(db) ? sequelize : db
+      const on = given as { transaction: BeginWith<SequelizeTransactionOf<S>> }
+      return libraryTransaction((run) => on.transaction(options, run), { work, check })
     },
     async connect() {
       const client = (await connectionManager.getConnection({ type: 'write' })) as PgConnection

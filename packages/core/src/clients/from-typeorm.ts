@@ -1,8 +1,8 @@
 import { OutboxError } from '../contract/errors.ts'
 import type { SqlClient } from '../contract/sql-client.ts'
 import { fromPg, isPgPool, type PgPool } from './from-pg.ts'
-import { guardedSession, type TextQuery } from './guarded-session.ts'
-import { libraryTransaction } from './library-transaction.ts'
+import { guardedSession, refuseSwallowed, type TextQuery } from './guarded-session.ts'
+import { beginner, libraryTransaction } from './library-transaction.ts'
 import { type Calls, notATransaction, notInTransaction } from './refusals.ts'
 
 /** The part of a query runner of TypeORM that is used. */
@@ -15,12 +15,12 @@ export interface TypeOrmQueryRunner {
 /** The part of an entity manager of TypeORM that is used. */
 export interface TypeOrmEntityManager {
   readonly queryRunner?: TypeOrmQueryRunner | undefined
-  transaction<T>(work: (manager: never) => Promise<T>): Promise<T>
+  transaction(...given: never[]): unknown
 }
 
 /** What `transaction` begins on: a data source, or an entity manager, in whose transaction it is a savepoint. */
 export interface TypeOrmDb {
-  transaction<T>(work: (manager: never) => Promise<T>): Promise<T>
+  transaction(...given: never[]): unknown
 }
 
 /** The part of a data source of TypeORM that is used. */
@@ -60,7 +60,7 @@ export function fromTypeOrm<D extends TypeOrmDataSource>(
       if (runner.isReleased || !runner.isTransactionActive) throw notInTransaction(calls)
       return guardedSession(textQuery(tx), calls)
     },
-    transaction: (db, work) => libraryTransaction((run) => db.transaction(run), { work, query: textQuery }),
+    transaction: (db, work) => libraryTransaction(beginner(db, 'transaction'), { work, check }),
     async connect() {
       const pool = poolOf(dataSource)
       if (pool === undefined) {
@@ -85,6 +85,10 @@ function runnerOf(tx: unknown): TypeOrmQueryRunner | undefined {
 function poolOf({ driver }: TypeOrmDataSource): PgPool | undefined {
   const { master } = driver as { readonly master?: unknown }
   return isPgPool(master) ? master : undefined
+}
+
+function check(tx: TypeOrmEntityManager): Promise<void> {
+  return refuseSwallowed(textQuery(tx))
 }
 
 function textQuery(tx: TypeOrmEntityManager | TypeOrmQueryRunner): TextQuery {

@@ -1,10 +1,17 @@
-import { refuseSwallowed, type TextQuery } from './guarded-session.ts'
+/** Begins a transaction and ends it after `work`. */
+export type Begin<Tx> = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
+
+/** The method of a library that does so; each is typed with overloads of its own. */
+export function beginner<Tx, Method extends string>(owner: object, method: Method): Begin<Tx> {
+  return (work) => (owner as Record<Method, Begin<Tx>>)[method](work)
+}
 
 export interface LibraryTransaction<Tx extends object, T> {
   readonly work: (tx: Tx) => Promise<T>
-  readonly query: (tx: Tx) => TextQuery
+  /** Rejects when the transaction cannot be committed any more. */
+  readonly check: (tx: Tx) => Promise<void>
   /** Told when the transaction is over, for a library whose handle goes on to answer. */
-  readonly onOver?: (tx: Tx) => void
+  readonly onOver?: (tx: Tx) => unknown
 }
 
 /**
@@ -14,8 +21,8 @@ export interface LibraryTransaction<Tx extends object, T> {
  * that it sends when `work` ends goes to a socket that is no more and ends the process. So it never hears of that end.
  */
 export async function libraryTransaction<Tx extends object, T>(
-  begin: (work: (tx: Tx) => Promise<T>) => Promise<T>,
-  { work, query, onOver }: LibraryTransaction<Tx, T>,
+  begin: Begin<Tx>,
+  { work, check, onOver }: LibraryTransaction<Tx, T>,
 ): Promise<T> {
   let given: Tx | undefined
   let over = false
@@ -23,7 +30,7 @@ export async function libraryTransaction<Tx extends object, T>(
   async function workAndCheck(tx: Tx): Promise<T> {
     given = tx
     const result = await work(tx)
-    if (!over) await refuseSwallowed(query(tx))
+    if (!over) await check(tx)
     return result
   }
 

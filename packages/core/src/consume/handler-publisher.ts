@@ -113,6 +113,8 @@ export function handlerPublisher(
   }
 
   function validate(event: OutboxEvent): Rejection | undefined {
+    const bytes = event.payload?.byteLength ?? 0
+    if (bytes > capabilities.maxEventBytes) return { reason: `The payload has ${String(bytes)} bytes` }
     if (otherwise !== undefined || handlerOf(event) !== undefined) return undefined
     const type = event.type === null ? '' : `of type ${event.type} `
     return { reason: `There is no handler for events ${type}in topic ${event.topic}` }

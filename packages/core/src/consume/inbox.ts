@@ -148,7 +148,7 @@ export function createInbox<Tx, Db, Given extends Tx = Tx>(options: InboxOptions
 
 function refuseBadClaim(claim: Claim): void {
   checkOptions('processOnce', claim, claimTable)
-  const { eventId } = claim
+  const eventId: unknown = claim.eventId
   if (typeof eventId === 'string' && isUuid(eventId)) return
   throw new OutboxError(
     'EVENT_INVALID',

@@ -37,7 +37,8 @@ function describe(value: unknown): string {
       return `${value.name}${code}: ${value.message}`
     }
     if (typeof value === 'function') return 'a function'
-    if (typeof value === 'object') return JSON.stringify(value)
+    // It has none where `toJSON` gives nothing.
+    if (typeof value === 'object') return (JSON.stringify(value) as string | undefined) ?? 'an error without a text'
     return typeof value === 'symbol' ? value.toString() : `${value as string | number | bigint | boolean}`
   } catch {
     return 'an error that cannot be shown'

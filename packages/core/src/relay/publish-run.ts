@@ -1,5 +1,5 @@
 import type { OutboxEvent } from '../contract/event.ts'
-import type { Publisher } from '../contract/publisher.ts'
+import type { Publisher, Rejection } from '../contract/publisher.ts'
 import type { RelaySignal } from '../contract/signals.ts'
 import type { EventRow } from '../storage/event-row.ts'
 import { outside, type Outcome, readOutcome } from './outcome.ts'
@@ -109,12 +109,12 @@ function takeRows(rows: readonly EventRow[], from: number, { maxRun, maxRunBytes
 }
 
 export function destinationOf(event: OutboxEvent, publisher: Publisher): string | Error {
+  const unknown = `${publisher.name} cannot say where event ${event.eventId} of topic ${event.topic} goes`
   try {
-    return publisher.destination(event)
+    const destination: unknown = publisher.destination(event)
+    return typeof destination === 'string' ? destination : new Error(`${unknown}: it says ${typeof destination}`)
   } catch (cause) {
-    return new Error(`${publisher.name} cannot say where event ${event.eventId} of topic ${event.topic} goes`, {
-      cause,
-    })
+    return new Error(unknown, { cause })
   }
 }
 
@@ -124,8 +124,9 @@ function whyImpossible(event: OutboxEvent, publisher: Publisher): Error | undefi
   if (bytes > maxEventBytes)
     return new Error(`the payload has ${String(bytes)} bytes, ${publisher.name} takes at most ${String(maxEventBytes)}`)
   try {
-    const rejection = publisher.validate?.(event)
-    return rejection === undefined ? undefined : new Error(rejection.reason)
+    // Whatever is no reason in words is none: the broker decides, instead of every event failing for good.
+    const reason: unknown = (publisher.validate?.(event) as Rejection | null | undefined)?.reason
+    return typeof reason === 'string' ? new Error(reason) : undefined
   } catch (cause) {
     return new Error(`${publisher.name} could not validate the event`, { cause })
   }
@@ -158,9 +159,11 @@ async function callPublisher(
   { publisher, limits, deadlines, generation, onStuck }: RunContext,
 ): Promise<Outcome> {
   const began = generation()
+  // Before the call: an adapter may take the list apart as it goes.
+  const { length } = events
   try {
     const result = await deadlines.run(async (signal) => publisher.publish(events, signal))
-    if (result !== late) return readOutcome(result, events.length)
+    if (result !== late) return readOutcome(result, length)
     const cause = new Error(
       `no answer of ${publisher.name} within ${String(limits.publishTimeoutMs + limits.publishGraceMs)} ms`,
     )

@@ -22,6 +22,8 @@ const timeoutMs = 2000
  */
 export function createWaker(client: SqlConnector, names: Names): Waker {
   const session = createSession(client, { timeoutMs })
+  // The only connection of a pool is for the transactions: they would wait for this session, which is never given back.
+  const spare = (client.maxSessions ?? Infinity) > 1
   const closed = new AbortController()
   let wanted = false
   let active: Promise<void> | undefined
@@ -37,6 +39,7 @@ export function createWaker(client: SqlConnector, names: Names): Waker {
 
   return {
     wake() {
+      if (!spare) return
       wanted = true
       active ??= send()
     },

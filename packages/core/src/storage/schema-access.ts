@@ -34,9 +34,9 @@ export function obstaclesStatement(names: Names, accesses: readonly Access[]): S
   const entries = accesses.flatMap(({ table, privileges }) => privileges.map((privilege) => ({ table, privilege })))
   return {
     text: `with w as (
-  select c.oid, c.relname, w.privilege,
+  select c.oid, c.relname, w.privilege, w.number,
     not (has_schema_privilege(c.relnamespace, 'USAGE') and case w.privilege when 'DELETE' then has_table_privilege(c.oid, 'DELETE') else has_any_column_privilege(c.oid, w.privilege) end) denied
-  from unnest($2::text[], $3::text[]) w(relname, privilege) join pg_class c on c.relname = w.relname
+  from unnest($2::text[], $3::text[]) with ordinality w(relname, privilege, number) join pg_class c on c.relname = w.relname
   where c.relnamespace = (select oid from pg_namespace where nspname = $1)),
 p as (
   select p.polrelid, p.polpermissive, c.privilege, coalesce(pg_get_expr(p.polqual, p.polrelid) = 'true', false) everything
@@ -47,7 +47,7 @@ h as (
     not exists (select 1 from p where p.polrelid = w.oid and p.privilege = w.privilege and p.polpermissive and p.everything)
     or exists (select 1 from p where p.polrelid = w.oid and p.privilege = w.privilege and not p.polpermissive and not p.everything)) hidden
   from w)
-select relname, current_user, string_agg(privilege, ',') filter (where denied), string_agg(privilege, ',') filter (where hidden)
+select relname, current_user, string_agg(privilege, ',' order by number) filter (where denied), string_agg(privilege, ',' order by number) filter (where hidden)
 from h group by relname having bool_or(denied or hidden) order by relname`,
     values: [names.schema, entries.map(({ table }) => table), entries.map(({ privilege }) => privilege)],
   }

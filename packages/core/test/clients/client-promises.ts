@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import { consumePromises } from './consume-promises.ts'
 import { contentPromises } from './content-promises.ts'
 import type { Features, OpenLibrary } from './library.ts'
 import { refusalPromises } from './refusal-promises.ts'
@@ -15,6 +16,9 @@ export function clientPromises(name: string, features: Features, open: OpenLibra
   })
   describe(`${name}: what is written`, () => {
     contentPromises(open)
+  })
+  describe(`${name}: what waits for another transaction`, () => {
+    consumePromises(open)
   })
   describe(`${name}: the sessions of migrate and relays`, () => {
     sessionPromises(open, features)

@@ -21,7 +21,6 @@ describe.each<[string, (client: PgClient) => PgClient]>([
         code: 'NOT_IN_TRANSACTION',
         message: expect.stringContaining('BEGIN') as string,
       })
-      await expect(app.outbox.enqueue(as(client), [])).rejects.toMatchObject({ code: 'NOT_IN_TRANSACTION' })
       await client.query('begin')
       await client.query('commit')
       await expect(app.outbox.enqueue(as(client), event)).rejects.toMatchObject({ code: 'NOT_IN_TRANSACTION' })
@@ -65,6 +64,12 @@ describe.each<[string, (client: PgClient) => PgClient]>([
 })
 
 describe('enqueue is refused', () => {
+  it('outside a transaction even when there is nothing to write', async () => {
+    await app.withClient(async (client) => {
+      await expect(app.outbox.enqueue(client, [])).rejects.toMatchObject({ code: 'NOT_IN_TRANSACTION' })
+    })
+  })
+
   it.each<[string, () => unknown]>([
     ['a pool', () => app.pool],
     ['undefined', () => undefined],

@@ -13,8 +13,9 @@ const orders = new EntitySchema<{ id: number }>({
 const inside = (tx: unknown): EntityManager => tx as EntityManager
 
 async function open(url: string, max: number): Promise<Library & { readonly db: DataSource }> {
-  const options = { type: 'postgres', url, entities: [orders], poolErrorHandler: () => undefined } as const
-  const db = await new DataSource({ ...options, extra: { max } }).initialize()
+  const extra = { max }
+  const db = new DataSource({ type: 'postgres', url, extra, entities: [orders], poolErrorHandler: () => undefined })
+  await db.initialize()
   const runner = db.createQueryRunner()
   return {
     client: fromTypeOrm(db),

@@ -2,8 +2,10 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { OutboxError } from '../../src/contract/errors.ts'
 import type { OutboxEvent } from '../../src/contract/event.ts'
-import { defineEvents, type EventRegistry } from '../../src/contract/event-registry.ts'
+import { type DecodedEvent, defineEvents, type EventRegistry } from '../../src/contract/event-registry.ts'
 import { shop } from '../support/shop-events.ts'
+
+type SchemasOf<Registry> = Registry extends EventRegistry<infer Schemas> ? Schemas : never
 
 const json = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))
 
@@ -93,8 +95,8 @@ describe('decode', () => {
   })
 
   it('is typed by the name', () => {
-    const decoded = (event: OutboxEvent) => shop.decode(event)
-    type Decoded = Awaited<ReturnType<typeof decoded>>
+    type Decoded = DecodedEvent<SchemasOf<typeof shop>, OutboxEvent>
+    expectTypeOf((event: OutboxEvent) => shop.decode(event)).returns.resolves.toEqualTypeOf<Decoded>()
     expectTypeOf<Decoded['name']>().toEqualTypeOf<'order.placed' | 'order.paid' | 'stock' | 'profiles'>()
     expectTypeOf<Extract<Decoded, { name: 'order.placed' }>['payload']>().toEqualTypeOf<{
       id: string

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fromPg } from '../../src/clients/from-pg.ts'
 import { createOutbox } from '../../src/outbox.ts'
 import type { Relay } from '../../src/relay/relay.ts'
+import { sql } from '../support/application.ts'
 import { gate } from '../support/gate.ts'
 import { type Answer, type RelayStand, relayStand } from '../support/relay-stand.ts'
 import { type Use, type WatchedSessions, watchSessions } from '../support/watched-sessions.ts'
@@ -123,7 +124,7 @@ describe('the end of a server session', () => {
       const done = stand.outbox.transaction(pool, async (tx) => {
         await stand.outbox.enqueue(tx, { topic: 'orders', key: 'k', payload: round })
         if (round % 3 === 1) throw new Error('rolled back')
-        if (round % 3 === 2) await tx.query('select pg_terminate_backend(pg_backend_pid())')
+        if (round % 3 === 2) await tx.query(sql('select pg_terminate_backend(pg_backend_pid())'))
       })
       await (round % 3 === 0 ? done : expect(done).rejects.toThrow())
     }

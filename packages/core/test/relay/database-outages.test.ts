@@ -1,6 +1,5 @@
 import { type PostgresServer, startPostgres } from '@inorder/harness'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fromPg } from '../../src/clients/from-pg.ts'
 import { type RelayStand, relayStand } from '../support/relay-stand.ts'
 import { type WatchedSessions, watchSessions } from '../support/watched-sessions.ts'
 
@@ -26,13 +25,10 @@ async function standOn(url: string): Promise<RelayStand & { readonly sessions: W
   return { ...stand, sessions, [Symbol.asyncDispose]: () => stand[Symbol.asyncDispose]() }
 }
 
-/** Resolves when each of these uses was said to be broken so many times, or to work again. */
-async function said(stand: RelayStand, ok: boolean, from = 0): Promise<void> {
-  for (const use of ['find', 'ownership'] as const) {
-    await stand.signal(() =>
-      stand.signals.slice(from).some((signal) => signal.kind === 'database' && signal.use === use && signal.ok === ok),
-    )
-  }
+/** Resolves when it was said of both that they are broken, or that they work again. */
+async function said(stand: RelayStand, ok: boolean): Promise<void> {
+  for (const use of ['find', 'ownership'])
+    await stand.signal((signal) => signal.kind === 'database' && signal.use === use && signal.ok === ok)
 }
 
 describe('a relay whose database is away', () => {
@@ -50,8 +46,8 @@ describe('a relay whose database is away', () => {
     // By then it waits as long between two tries as it ever will: an outage of hours looks no different.
     await expect.poll(() => sessions.refused, { timeout: 25_000 }).toBeGreaterThanOrEqual(16)
     expect(relay.health()).toMatchObject({ state: 'running', live: true, database: { ok: false } })
-    const said1 = stand.signals.filter(({ kind }) => kind === 'database')
-    expect(said1.map((signal) => signal.kind === 'database' && signal.use).sort()).toEqual(['find', 'ownership'])
+    const told = stand.signals.flatMap((signal) => (signal.kind === 'database' ? [signal.use] : []))
+    expect(told.sort()).toEqual(['find', 'ownership'])
 
     await server.restart()
     const from = performance.now()

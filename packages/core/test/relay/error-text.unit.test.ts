@@ -34,6 +34,11 @@ describe('the text of a failure', () => {
     )
   })
 
+  it('is there for an object that has none in JSON', () => {
+    for (const toJSON of [(): void => undefined, () => () => 'x', () => Symbol('x')])
+      expect(errorText({ toJSON })).toBe('an error without a text')
+  })
+
   it('ends with causes that go in a circle', () => {
     const error = new Error('round')
     error.cause = error

@@ -15,7 +15,7 @@ export interface SerializedOutbox extends AsyncDisposable {
   /** From now on this client fails with 55P03 where it would have to wait. */
   refuseToWait(client: pg.PoolClient): Promise<void>
   /** The payloads in the order of their ids. */
-  payloads(): Promise<string[]>
+  readonly payloads: () => Promise<string[]>
 }
 
 /** In a database of its own, or in that of the file with what was there before deleted. */

@@ -20,7 +20,8 @@ afterAll(async () => {
 })
 
 async function rows(): Promise<unknown[]> {
-  return (await pool.query('select topic, type, key from outbox.events order by id')).rows
+  const { rows: found } = await pool.query<object>('select topic, type, key from outbox.events order by id')
+  return found
 }
 
 describe('with a registry', () => {

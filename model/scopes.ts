@@ -1,0 +1,124 @@
+import type { Defines } from './spin.ts'
+
+/** One bounded world that is searched whole. */
+export interface Scope {
+  readonly name: string
+  /** What can happen in it, in words. */
+  readonly what: string
+  readonly defines: Defines
+  /** Whether it is searched for executions without an end as well. */
+  readonly endless?: true
+  /** Only on demand: it takes minutes, or more memory than a CI machine has. */
+  readonly large?: true
+}
+
+/** With one relay nobody else explains a repeat, so repeats are checked too. */
+const alone: Defines = { CHECK_REPEATS: true }
+const two: Defines = { RELAYS: 2, PLAIN_WRITERS: true }
+
+export const scopes: readonly Scope[] = [
+  {
+    name: 'writers',
+    what: '3 events, every order of transaction ids, ids, commits and rollbacks',
+    defines: { ...alone },
+    endless: true,
+  },
+  {
+    name: 'failures',
+    what: '3 events, 2 rejections, an answer that never comes',
+    defines: { ...alone, REJECTIONS: 2, UNANSWERED: 1 },
+  },
+  {
+    name: 'limits',
+    what: '3 events, a find that reaches its limit, a lane without room or with a destination that takes nothing',
+    defines: { ...alone, HITS: 1, DROPS: 1 },
+    endless: true,
+  },
+  {
+    name: 'connections',
+    what: '3 events, a broken connection, a settle without an answer',
+    defines: { ...alone, CUTS: 1, LOST_SETTLES: 1 },
+  },
+  {
+    name: 'locks',
+    what: '3 events, a row that somebody locks, a rejection, a settle without an answer',
+    defines: { ...alone, LOCKS: 1, REJECTIONS: 1, LOST_SETTLES: 1 },
+  },
+  {
+    name: 'everything once',
+    what: '2 events, each of the above once',
+    defines: { ...alone, EVENTS: 2, REJECTIONS: 1, HITS: 1, DROPS: 1, CUTS: 1, LOST_SETTLES: 1 },
+    endless: true,
+  },
+  {
+    name: 'requeue',
+    what: '3 events, one fails or is published, an operator puts it back in line, a settle without an answer',
+    defines: { ...alone, REQUEUES: 1, REJECTIONS: 1, ATTEMPTS: 1, LOST_SETTLES: 1 },
+  },
+  {
+    name: 'discard',
+    what: '3 events, one is held or waits, an operator takes any of them away',
+    defines: { ...alone, DISCARDS: 1, REJECTIONS: 1, ATTEMPTS: 1, ENDS: 'HELD' },
+  },
+  {
+    name: 'failover',
+    what: '3 events, the server is lost with its last transactions',
+    defines: { FAILOVERS: 1 },
+  },
+  {
+    name: 'takeover',
+    what: '2 relays, 3 events, the slot moves once',
+    defines: { ...two, TAKEOVERS: 1 },
+  },
+  {
+    name: 'takeover and back',
+    what: '2 relays, 2 events, the slot moves twice',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 2 },
+    endless: true,
+  },
+  {
+    name: 'takeover with failures',
+    what: '2 relays, 2 events, the slot moves once, 2 rejections, a settle without an answer',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, REJECTIONS: 2, LOST_SETTLES: 1 },
+  },
+  {
+    name: 'crash',
+    what: '2 relays, 2 events, one relay dies, the slot moves, a rejection, an answer that never comes',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, CRASHES: 1, REJECTIONS: 1, UNANSWERED: 1 },
+  },
+  {
+    name: 'without a lease',
+    what: '2 relays, 2 events, the slot moves once, a rejection; nothing keeps the loser from new runs (order only)',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, REJECTIONS: 1, LEASE_IGNORED: true, ORDER_ONLY: true },
+  },
+  {
+    name: 'takeover at failover',
+    what: '2 relays, 2 events, the slot moves once, the server is lost with its last transactions',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, FAILOVERS: 1 },
+    large: true,
+  },
+  {
+    name: 'takeover, back and failures',
+    what: '2 relays, 2 events, the slot moves twice, a rejection',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 2, REJECTIONS: 1 },
+    large: true,
+  },
+  {
+    name: 'takeover with failures, 3 events',
+    what: '2 relays, 3 events, the slot moves once, a rejection',
+    defines: { ...two, TAKEOVERS: 1, REJECTIONS: 1 },
+    large: true,
+  },
+  {
+    name: 'everything once, 3 events',
+    what: '3 events, a rejection, a limit, a lane without room, a broken connection, a settle without an answer',
+    defines: { ...alone, REJECTIONS: 1, HITS: 1, DROPS: 1, CUTS: 1, LOST_SETTLES: 1 },
+    large: true,
+  },
+  {
+    name: 'failover with failures',
+    what: '3 events, a rejection, the server is lost with its last transactions',
+    defines: { FAILOVERS: 1, REJECTIONS: 1 },
+    large: true,
+  },
+]
