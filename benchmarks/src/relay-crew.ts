@@ -19,7 +19,7 @@ export interface RelayMember {
 const slotCount = 256
 const checkMs = 20
 
-export async function startMember(orders: RelayOrders): Promise<RelayMember> {
+async function startMember(orders: RelayOrders): Promise<RelayMember> {
   const child = fork(fileURLToPath(new URL('relay-child.ts', import.meta.url)), [JSON.stringify(orders)], {
     execArgv: [...process.execArgv, '--expose-gc'],
   })
