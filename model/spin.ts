@@ -20,11 +20,12 @@ export interface Search {
 }
 
 /**
- * exhaustive: every state. Breaks at an assertion, or where nothing can happen although something should.
+ * exhaustive: every state, looking for one in which an assertion does not hold.
+ * compressed: the same in a third of the memory and twice the time.
  * endless: every state, looking for an execution that never ends.
  * shortest: breadth first, so that what it finds is as short as can be.
  */
-export type Way = 'exhaustive' | 'endless' | 'shortest'
+export type Way = 'exhaustive' | 'compressed' | 'endless' | 'shortest'
 
 const model = fileURLToPath(new URL('lane.pml', import.meta.url))
 
@@ -36,9 +37,10 @@ const maxDepth = 20_000
  * compilation would.
  */
 const compilation: Record<Way, readonly string[]> = {
-  exhaustive: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=6000'],
-  endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=6000'],
-  shortest: ['-O1', '-DSAFETY', '-DBFS', '-DNOREDUCE', '-DMEMLIM=6000'],
+  exhaustive: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DMEMLIM=3000'],
+  compressed: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=12000'],
+  endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DMEMLIM=3000'],
+  shortest: ['-O1', '-DSAFETY', '-DBFS', '-DNOREDUCE', '-DMEMLIM=3000'],
 }
 
 /**
@@ -58,17 +60,27 @@ export async function search(way: Way, defines: Defines): Promise<Search> {
     const output = await run('./pan', [`-m${String(maxDepth)}`, ...(way === 'endless' ? ['-l'] : [])], folder)
     const seconds = (performance.now() - begin) / 1000
     const found = readOutput(output)
-    const steps = found.errors === 0 ? [] : readSteps(await run('spin', ['-t', '-T', ...flags, model], folder))
+    const steps = found.errors === 0 ? [] : readSteps(await replay(folder, flags))
     return { ...found, seconds, steps }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+/** What the model prints along the execution that broke a promise. Spin calls its end a failed assertion, which it is. */
+function replay(folder: string, flags: readonly string[]): Promise<string> {
+  return run('spin', ['-t', '-T', '-k', join(folder, 'lane.pml.trail'), ...flags, model], folder, [0, 1])
+}
+
+function run(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  codes: readonly (number | string | undefined)[] = [0],
+): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(program, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout)
+      if (error === null || codes.includes(error.code ?? undefined)) resolve(stdout)
       else reject(new Error(`${program} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error }))
     })
   })
@@ -82,7 +94,7 @@ function readOutput(output: string): Omit<Search, 'steps' | 'seconds'> {
     return Number(text)
   }
   const errors = number(/errors: (\d+)/)
-  const cutShort = /max search depth too small|not completed|out of memory|memory limit|hash table|truncated/i.exec(output)
+  const cutShort = /max search depth too small|not completed|out of memory|memory limit|truncated/i.exec(output)
   if (errors === 0 && cutShort !== null) throw new Error(`spin left something unexplored (${cutShort[0]}):\n${output}`)
   return {
     errors,

@@ -16,6 +16,7 @@ const steps = {
       'packages',
       'test',
       'tools',
+      'model',
       'benchmarks',
       'examples',
     ]),

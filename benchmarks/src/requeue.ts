@@ -10,6 +10,8 @@ const defaultRows = 500_000
 /** Of the rows of a requeue, how many a purge deletes. */
 const purgedShare = 0.4
 const enqueuesPerSecond = 200
+const warmUpSeconds = 2
+const aloneSeconds = 5
 /** No statement may keep its locks, or its snapshot, for longer. */
 const longestMs = 500
 
@@ -25,7 +27,7 @@ export const requeue: Benchmark = {
       { name: 'requeue', measure: measureRequeue },
       { name: 'purge', measure: measurePurge },
     ]
-    for (const { name, measure } of parts.filter((part) => wanted(context.only, part.name))) {
+    for (const { measure } of parts.filter((part) => wanted(context.only, part.name))) {
       const measured = await measure(server, context)
       figures.push(...measured.figures)
       broken.push(...measured.broken)
@@ -77,8 +79,17 @@ async function measurePurge(server: BenchmarkServer, context: BenchmarkContext):
   })
   const countsMs = await timeCounts(under)
   under.statements.length = 0
-  context.say('an operator purges them while somebody enqueues')
   await using application = await openOutbox(under.url)
+  const writeAlone = async (forSeconds: number): Promise<number[]> => {
+    const writer = await startWriter(application.outbox, application.pool)
+    await new Promise((resolve) => setTimeout(resolve, forSeconds * 1000))
+    return writer.stop()
+  }
+  context.say('somebody enqueues')
+  // The first second opens connections.
+  await writeAlone(warmUpSeconds)
+  const aloneMs = await writeAlone(aloneSeconds)
+  context.say('an operator purges beside it')
   const writer = await startWriter(application.outbox, application.pool)
   const began = performance.now()
   const report = await under.outbox.operator({ actor: 'benchmark' }).purge()
@@ -89,6 +100,7 @@ async function measurePurge(server: BenchmarkServer, context: BenchmarkContext):
       { name: 'purge', value: seconds, unit: 's' },
       { name: 'purge, events a second', value: events / seconds, unit: '/s' },
       statementFigure('purge', under.statements),
+      { name: 'enqueue alone, p99', value: percentile(aloneMs, 0.99), unit: 'ms' },
       {
         name: 'enqueue beside the purge, p99',
         value: percentile(enqueueMs, 0.99),
@@ -182,7 +194,7 @@ async function startWriter(
 ): Promise<{ stop(): Promise<number[]> }> {
   const taken: number[] = []
   const writes: Promise<void>[] = []
-  let stopped = false
+  const stopped = new AbortController()
   const write = async (number: number): Promise<void> => {
     const began = performance.now()
     await outbox.transaction(pool, (tx) =>
@@ -192,7 +204,7 @@ async function startWriter(
   }
   const began = performance.now()
   const loop = (async () => {
-    for (let number = 0; !stopped; number++) {
+    for (let number = 0; !stopped.signal.aborted; number++) {
       const due = began + (number * 1000) / enqueuesPerSecond
       if (due > performance.now()) await new Promise((resolve) => setTimeout(resolve, due - performance.now()))
       writes.push(write(number))
@@ -200,7 +212,7 @@ async function startWriter(
   })()
   return {
     async stop() {
-      stopped = true
+      stopped.abort()
       await loop
       await Promise.all(writes)
       return taken

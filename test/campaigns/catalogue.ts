@@ -3,6 +3,7 @@ import { brokerOutage } from './named/broker-outage.ts'
 import { churn } from './named/churn.ts'
 import { clockSkew } from './named/clock-skew.ts'
 import { crashEvent } from './named/crash-event.ts'
+import { crashLoop } from './named/crash-loop.ts'
 import { cutConnections } from './named/cut-connections.ts'
 import { everything } from './named/everything.ts'
 import { failover, failoverPooler } from './named/failover.ts'
@@ -36,6 +37,7 @@ export const catalogue: readonly Campaign[] = [
   hotKeySerialized,
   rollingUpgrade,
   crashEvent,
+  crashLoop,
   everything,
   liars,
 ]

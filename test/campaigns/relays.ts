@@ -20,6 +20,8 @@ export interface RelayCrew {
   readonly troubles: readonly string[]
   /** Relays that are at work, oldest first. */
   readonly names: readonly string[]
+  /** Those that have been at work for so long, in ms. */
+  longerThan(ms: number): string[]
   /** Starts one more; resolves when it is at work. */
   start(): Promise<string>
   /** SIGKILL. Resolves when it is gone and everything it said was heard. */
@@ -52,7 +54,8 @@ const portions = [
 export function createRelays(options: StageOptions, parts: RelayCrewParts): RelayCrew {
   const { faults, say } = parts
   const members = new Map<string, RelayMember>()
-  const atWork = new Set<string>()
+  /** Since when each is at work. */
+  const atWork = new Map<string, number>()
   const paused = new Map<string, () => void>()
   const answers = countAnswers()
   const acknowledged = new Set<string>()
@@ -104,7 +107,7 @@ export function createRelays(options: StageOptions, parts: RelayCrewParts): Rela
       ended(name, how)
     })
     await member.started
-    atWork.add(name)
+    atWork.set(name, performance.now())
     return name
   }
 
@@ -163,8 +166,9 @@ export function createRelays(options: StageOptions, parts: RelayCrewParts): Rela
       return acknowledged.size
     },
     get names() {
-      return [...atWork]
+      return [...atWork.keys()]
     },
+    longerThan: (ms) => [...atWork].filter(([, since]) => performance.now() - since > ms).map(([name]) => name),
     start,
     async kill(name) {
       const member = members.get(name)
@@ -197,7 +201,7 @@ export function createRelays(options: StageOptions, parts: RelayCrewParts): Rela
     async look() {
       const looks = new Map<string, Look>()
       await Promise.all(
-        [...atWork].map(async (name) => {
+        [...atWork.keys()].map(async (name) => {
           const member = members.get(name)
           if (member === undefined) return
           const looked = new Promise<Look>((resolve) => lookers.set(name, resolve))

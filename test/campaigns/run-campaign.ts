@@ -20,6 +20,9 @@ export interface RunOptions {
 /** How long everything may take to be out after the last fault. A lease, breakers and backoffs end long before. */
 const quietTimeoutMs = 60_000
 
+/** How long a campaign may take to mend what it broke: a failover needs some hundred transactions before and after. */
+const mendTimeoutMs = 5 * 60_000
+
 /** Runs one campaign from the first server to the last reading, and leaves nothing behind. */
 export async function runCampaign(campaign: Campaign, { ms, seed, say, signal }: RunOptions): Promise<Evidence> {
   say(`${campaign.name}: ${campaign.about}. Seed ${seed}`)
@@ -42,8 +45,7 @@ export async function runCampaign(campaign: Campaign, { ms, seed, say, signal }:
   const stopTrouble = (): void => trouble.abort()
   signal.addEventListener('abort', stopTrouble, { once: true })
   try {
-    await campaign.disturb(stage, trouble.signal)
-    signal.throwIfAborted()
+    await inTime(campaign.disturb(stage, trouble.signal), ms + mendTimeoutMs, signal)
     // Whoever was disturbed also works for a moment undisturbed.
     await delay(500, undefined, { signal })
     await writers.stop()
@@ -59,6 +61,19 @@ export async function runCampaign(campaign: Campaign, { ms, seed, say, signal }:
     talking.abort()
     await progress
   }
+}
+
+/** Waits for the work, unless it takes too long or the campaign is ended. */
+async function inTime(work: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const stop = (): void => over.abort()
+  signal.addEventListener('abort', stop, { once: true })
+  const late = delay(ms, true, { signal: over.signal }).catch(() => false)
+  const tooLate = await Promise.race([work, late])
+  signal.removeEventListener('abort', stop)
+  over.abort()
+  signal.throwIfAborted()
+  if (tooLate === true) throw new Error(`The trouble did not end within ${ms} ms.`)
 }
 
 async function collect(

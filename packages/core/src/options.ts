@@ -206,22 +206,22 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
     group: given.group ?? 'default',
     topics: given.topics ?? null,
     pollMinMs: given.pollMinMs ?? 10,
-    pollMaxMs: given.pollMaxMs ?? Math.max(200, given.pollMinMs ?? 0),
+    pollMaxMs: given.pollMaxMs ?? atLeast(200, given.pollMinMs),
     findLimit: given.findLimit ?? 1000,
     maxRun: given.maxRun ?? 100,
     maxRunBytes: given.maxRunBytes ?? mebibyte,
     maxInFlight,
     maxInFlightBytes: given.maxInFlightBytes ?? 64 * mebibyte,
-    maxInFlightPerDestination: given.maxInFlightPerDestination ?? Math.ceil(maxInFlight / 4),
+    maxInFlightPerDestination: given.maxInFlightPerDestination ?? Math.ceil(atLeast(1, maxInFlight) / 4),
     publishTimeoutMs: given.publishTimeoutMs ?? 5000,
     publishGraceMs: given.publishGraceMs ?? 1000,
     leaseMs: given.leaseMs ?? 10_000,
     backoffBaseMs: given.backoffBaseMs ?? 1000,
-    backoffCapMs: given.backoffCapMs ?? Math.max(60_000, given.backoffBaseMs ?? 0),
+    backoffCapMs: given.backoffCapMs ?? atLeast(60_000, given.backoffBaseMs),
     maxAttempts: given.maxAttempts ?? 10,
     onExhausted: given.onExhausted ?? 'continue',
     breakerMinMs: given.breakerMinMs ?? 100,
-    breakerMaxMs: given.breakerMaxMs ?? Math.max(2000, given.breakerMinMs ?? 0),
+    breakerMaxMs: given.breakerMaxMs ?? atLeast(2000, given.breakerMinMs),
     retainPublishedMs: given.retainPublishedMs ?? 7 * 24 * 3600 * 1000,
     sweepIntervalMs: given.sweepIntervalMs ?? 1000,
     statementTimeoutMs: given.statementTimeoutMs ?? 30_000,
@@ -239,15 +239,21 @@ export function readRelayOptions(options: RelayOptions): RelaySettings {
   return settings
 }
 
+/** What is no number is refused by its own rule, and must not throw before that. */
+function atLeast(usual: number, least: unknown): number {
+  return typeof least === 'number' ? Math.max(usual, least) : usual
+}
+
 function capabilityProblems({ capabilities }: Publisher): Problem[] {
-  const { maxEventBytes, maxRun, dedupe } = (capabilities ?? {}) as Partial<Publisher['capabilities']>
+  const { maxEventBytes, maxRun, dedupe } = (capabilities as Partial<Publisher['capabilities']> | undefined) ?? {}
   return optionProblems({ maxEventBytes, maxRun, dedupeWindowMs: dedupe?.windowMs }, capabilityTable).map(
     ({ path, message }) => ({ path: 'publisher', message: `its capability ${path} ${message}` }),
   )
 }
 
-function tooSmall(name: string, value: number, other: string, least: number): Problem[] {
-  return value < least
+/** Only numbers are compared; whatever else was given has its own problem. */
+function tooSmall(name: string, value: unknown, other: string, least: unknown): Problem[] {
+  return typeof value === 'number' && typeof least === 'number' && value < least
     ? [{ path: name, message: `must not be below ${other} (${String(least)}), got ${String(value)}` }]
     : []
 }

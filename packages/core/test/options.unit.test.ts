@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { OutboxError } from '../src/contract/errors.ts'
+import { defineEvents } from '../src/contract/event-registry.ts'
 import type { Publisher } from '../src/contract/publisher.ts'
 import { readOutboxOptions, readRelayOptions, type RelayOptions } from '../src/options.ts'
 
@@ -36,6 +37,12 @@ describe('the options of an outbox', () => {
       'shema',
       'client',
     ])
+  })
+
+  it('take a registry and nothing that only looks like one, and serializeWrites as a yes or no', () => {
+    expect(problemsOf(() => readOutboxOptions({ client, serializeWrites: false, events: defineEvents({}) }))).toEqual([])
+    for (const bad of [{ events: {} }, { events: { definitions: {} } }, { serializeWrites: 'yes' }])
+      expect(problemsOf(() => readOutboxOptions({ client, ...bad } as never))).toEqual(Object.keys(bad))
   })
 })
 

@@ -15,10 +15,14 @@ export const killRelays: Campaign = {
   },
 }
 
-/** Kills one relay that is at work, sometimes all of them. Resolves when as many are at work again. */
-export async function killSome({ relays, random, say }: Stage): Promise<void> {
-  if (relays.names.length === 0) return
-  const victims = random.chance(0.15) ? relays.names : [random.pick(relays.names)]
+/**
+ * Kills one relay that is at work, sometimes all of them. Resolves when as many are at work again. Those that have just
+ * begun are spared: what becomes of relays that all die young is the campaign `crash-loop`.
+ */
+export async function killSome({ relays, random, options, say }: Stage): Promise<void> {
+  const grown = relays.longerThan(2 * options.leaseMs)
+  if (grown.length === 0) return
+  const victims = random.chance(0.15) ? grown : [random.pick(grown)]
   say(`killing ${victims.join(', ')}`)
   await Promise.all(victims.map((name) => relays.kill(name)))
   await Promise.all(victims.map(() => relays.start()))

@@ -2,7 +2,7 @@ import { nativeFolder } from './postgres-binaries.ts'
 import { programOnPath } from './program-on-path.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 
-export type ServerName = 'postgres' | 'postgres-14' | 'redis' | 'pgbouncer'
+export type ServerName = 'postgres' | 'postgres-14' | 'redis' | 'pgbouncer' | 'spin'
 
 interface Source {
   /** Environment variable with the URL of a server somebody has. */
@@ -29,6 +29,11 @@ const SOURCES: Record<ServerName, Source> = {
   pgbouncer: {
     isInstalled: () => programOnPath('pgbouncer') !== undefined,
     howToGet: 'apt-get install pgbouncer',
+  },
+  // No server, but as easily absent: the formal model is searched by a program that spin writes and gcc compiles.
+  spin: {
+    isInstalled: () => programOnPath('spin') !== undefined && programOnPath('gcc') !== undefined,
+    howToGet: 'apt-get install spin gcc',
   },
 }
 

@@ -12,24 +12,24 @@ const one = (...states: string[]): string =>
 
 /** What people do to rows in psql. None of it says to a relay that something was done. */
 const deeds: readonly ((random: Random) => string)[] = [
-  ({ below }) =>
-    `insert into outbox.events (topic, key, payload, xid) values ('orders', 'k${String(below(8))}', 'by hand', '${String(3 + below(700))}')`,
-  ({ below }) => `insert into outbox.events (topic, key, payload, id) overriding system value
-values ('orders', 'k${String(below(8))}', 'low', ${String(1 + below(900))}) on conflict do nothing`,
+  (random) =>
+    `insert into outbox.events (topic, key, payload, xid) values ('orders', 'k${String(random.below(8))}', 'by hand', '${String(3 + random.below(700))}')`,
+  (random) => `insert into outbox.events (topic, key, payload, id) overriding system value
+values ('orders', 'k${String(random.below(8))}', 'low', ${String(1 + random.below(900))}) on conflict do nothing`,
   () =>
     `insert into outbox.events (topic, key, payload) select topic, key, 'copy' from outbox.events order by random() limit 3`,
-  ({ below }) => `update outbox.events set key = 'k${String(below(8))}' where ${one('pending', 'scheduled')}`,
+  (random) => `update outbox.events set key = 'k${String(random.below(8))}' where ${one('pending', 'scheduled')}`,
   () => `update outbox.events set key = null where ${one('pending')}`,
-  ({ pick }) => `update outbox.events set ordering = '${pick(['key', 'none', 'total'])}' where ${one('pending')}`,
-  ({ pick }) => `update outbox.events set topic = '${pick(['orders', 'bills'])}' where ${one('pending')}`,
+  (random) => `update outbox.events set ordering = '${random.pick(['key', 'none', 'total'])}' where ${one('pending')}`,
+  (random) => `update outbox.events set topic = '${random.pick(['orders', 'bills'])}' where ${one('pending')}`,
   () => `update outbox.events set payload = 'changed' where ${one('pending', 'scheduled')}`,
   () => `update outbox.events set payload = null where ${one('pending')}`,
   () => `update outbox.events set event_id = gen_random_uuid() where ${one('pending')}`,
   () => `update outbox.events set id = default where ${one('pending', 'scheduled', 'failed')}`,
-  ({ pick }) =>
-    `update outbox.events set attempts = ${pick(['0', '3', '-3'])}, available_at = null where ${one('pending')}`,
-  ({ pick }) => `update outbox.events set requeues = ${pick(['0', '5', '2147483647'])} where ${one('pending')}`,
-  ({ below }) => `update outbox.events set xid = '${String(1 + below(10_000))}' where ${one('pending')}`,
+  (random) =>
+    `update outbox.events set attempts = ${random.pick(['0', '3', '-3'])}, available_at = null where ${one('pending')}`,
+  (random) => `update outbox.events set requeues = ${random.pick(['0', '5', '2147483647'])} where ${one('pending')}`,
+  (random) => `update outbox.events set xid = '${String(1 + random.below(10_000))}' where ${one('pending')}`,
   () =>
     `update outbox.events set attempts = 1, available_at = now() + random() * interval '100 ms' where ${one('pending')}`,
   () => `update outbox.events set available_at = now() where ${one('scheduled')}`,

@@ -48,7 +48,7 @@ describe('a role whose search_path is empty, and an outbox whose schema needs qu
       await drain()
       fault.end()
       expect(await operator.discard({ key: 'bad', status: 'failed', cause: 'nothing like it' })).toMatchObject({
-        affected: 0,
+        changed: 0,
       })
       const { rows } = await pool.query<{ id: string }>(
         `select id from ${quoted}.events where status = 'failed' order by id`,
@@ -56,7 +56,7 @@ describe('a role whose search_path is empty, and an outbox whose schema needs qu
       await operator.discard({ ids: [rows[1]?.id ?? ''] })
       await operator.requeue({ key: 'bad' })
       await enqueue('later', 'rescheduled')
-      await operator.reschedule({ key: 'later' }, { to: 'now' })
+      await operator.reschedule({ key: 'later' }, { at: 'now' })
       await drain()
       await operator.replay({ key: 'later' })
       await drain({ group: 'a "group"' })
@@ -125,10 +125,10 @@ describe('names of more than 63 bytes', () => {
           expect.objectContaining({ path, message: expect.stringContaining(`${String(limit)} bytes`) as string }),
         ],
       })
-    expect(() => scene.relay({ group: 'ż'.repeat(128) })).toThrow(refusal('group', 255) as Error)
-    expect(() => scene.relay({ topics: ['ż'.repeat(128)] })).toThrow(refusal('topics', 255) as Error)
+    expect(() => scene.relay({ group: 'ż'.repeat(128) })).toThrow(refusal('group', 255))
+    expect(() => scene.relay({ topics: ['ż'.repeat(128)] })).toThrow(refusal('topics', 255))
     for (const schema of ['x'.repeat(64), 'ż'.repeat(32)])
-      expect(() => createOutbox({ client: fromPg(scene.pool), schema })).toThrow(refusal('schema', 63) as Error)
+      expect(() => createOutbox({ client: fromPg(scene.pool), schema })).toThrow(refusal('schema', 63))
     await scene.close()
   })
 

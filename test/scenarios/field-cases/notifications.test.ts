@@ -23,7 +23,7 @@ const notifyLock = "locktype = 'object' and database = 0 and classid = 'pg_datab
 
 const ways: Readonly<Record<string, (tx: Pick<pg.PoolClient, 'query'>, scene: Scene) => Promise<unknown>>> = {
   'outbox.enqueue': (tx, { outbox }) =>
-    outbox.enqueue(tx as Parameters<typeof outbox.enqueue>[0], [
+    outbox.enqueue(tx, [
       { topic: 'orders', key: 'a', payload: 1 },
       { topic: 'orders', key: 'ż'.repeat(512), payload: 'x'.repeat(1_000_000) },
       { topic: 'orders', key: 'later', payload: 1, delayMs: 10 },
@@ -111,7 +111,7 @@ describe('writers in a hurry', () => {
     await listener.query(`listen ${pg.escapeIdentifier(rows[0]?.channel ?? '')}`)
 
     const backends = new Set<number>()
-    let writing = true
+    const hurry = { over: false }
     const writers = Promise.all(
       Array.from({ length: 16 }, async (_, writer) => {
         for (let n = 0; n < 40; n++) {
@@ -123,10 +123,10 @@ describe('writers in a hurry', () => {
         }
       }),
     ).finally(() => {
-      writing = false
+      hurry.over = true
     })
     let looks = 0
-    while (writing) {
+    while (!hurry.over) {
       const { rows: holders } = await scene.pool.query<{ pid: number }>(`select pid from pg_locks where ${notifyLock}`)
       expect(holders.filter(({ pid }) => backends.has(pid))).toEqual([])
       looks += 1

@@ -6,9 +6,9 @@ export interface Observed {
   readonly relay: Relay
   readonly signals: readonly RelaySignal[]
   /** Resolves as soon as something is so; asked again with every signal, and rejects after 20 s. */
-  until(holds: () => boolean): Promise<void>
+  readonly until: (holds: () => boolean) => Promise<void>
   /** How many finds have returned. */
-  finds(): number
+  readonly finds: () => number
 }
 
 export function observe(scene: Pick<Scene, 'relay'>, options: Partial<RelayOptions> = {}): Observed {

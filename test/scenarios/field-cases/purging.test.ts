@@ -147,7 +147,9 @@ describe('purging', () => {
       scene.relay({
         leaseMs: 2000,
         retainPublishedMs: 1000,
-        onSignal: (signal) => void (signal.kind === 'purged' && purged.push(signal.events)),
+        onSignal(signal) {
+          if (signal.kind === 'purged') purged.push(signal.events)
+        },
       }),
     )
     for (const relay of relays) await relay.start()
@@ -173,7 +175,7 @@ describe('purging', () => {
     await scene.broker.until(({ count }) => count === before + 1, { signal: AbortSignal.timeout(20_000) })
     const interrupt = new AbortController()
     const second = scene.outbox.operator({ actor: 'joe' }).purge({ signal: interrupt.signal })
-    expect(await operator.requeue({ topic: 'old', status: 'failed' })).toMatchObject({ affected: failed })
+    expect(await operator.requeue({ topic: 'old', status: 'failed' })).toMatchObject({ changed: failed })
     await scene.broker.until(({ count }) => count === before + 1 + failed, { signal: AbortSignal.timeout(20_000) })
     expect(await operator.counts()).toBeDefined()
     await relay.drain()

@@ -4,8 +4,8 @@ import { openScene, type Scene } from './scene.ts'
 
 const minuteMs = 60_000
 
-async function enqueueThree({ enqueue }: Scene): Promise<string[]> {
-  const events = await enqueue(...['a', 'b', 'c'].map((key) => ({ topic: 'orders', key, payload: key })))
+async function enqueueThree(scene: Scene): Promise<string[]> {
+  const events = await scene.enqueue(...['a', 'b', 'c'].map((key) => ({ topic: 'orders', key, payload: key })))
   return events.map(({ eventId }) => eventId).sort()
 }
 

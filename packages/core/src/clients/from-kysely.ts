@@ -40,13 +40,9 @@ export function fromKysely<K extends KyselyDb>(
   return {
     name: 'kysely',
     session(tx) {
-      const { isTransaction } = (tx as Partial<KyselyTransaction> | null) ?? {}
-      if (isTransaction !== true) {
-        throw notATransaction(
-          calls,
-          isTransaction === false ? 'db itself, whose statements run on any connection' : 'something else',
-        )
-      }
+      const isTransaction = (tx as { readonly isTransaction?: unknown } | null | undefined)?.isTransaction
+      if (isTransaction === false) throw notATransaction(calls, 'db itself, whose statements run on any connection')
+      if (isTransaction !== true) throw notATransaction(calls, 'something that is no transaction')
       return guardedSession(textQuery(tx), calls)
     },
     transaction: (db, work) => libraryTransaction(beginner(db.transaction(), 'execute'), { work, check }),
@@ -64,6 +60,6 @@ function textQuery(trx: KyselyTransaction): TextQuery {
     const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] }
     const compiled = { sql, parameters: values, query, queryId: { queryId: 'inorder' } }
     const { rows } = await trx.withoutPlugins().executeQuery(compiled as never)
-    return rows.map((row) => Object.values(row as object)[0])
+    return rows.map((row) => Object.values(row as object)[0] as unknown)
   }
 }

@@ -57,11 +57,10 @@ export function fromPostgresJs<S extends PostgresJs>(
   return {
     name: 'postgres.js',
     session,
-    async transaction(db, work) {
+    transaction(db, work) {
       // In a transaction of the caller's a savepoint.
-      const method = ['begin', 'savepoint'].find((name) => name in db)
-      if (method === undefined) throw notATransaction(calls, 'something that can begin none')
-      return libraryTransaction(beginner(db, method), { work, check, onOver: (tx) => over.add(tx) })
+      const begin = beginner<PostgresJsTransactionOf<S>>(db, 'savepoint' in db ? 'savepoint' : 'begin')
+      return libraryTransaction(begin, { work, check, onOver: (tx) => over.add(tx) })
     },
     ...(typeof postgres === 'function'
       ? { connect: () => connectPostgresJs(postgres, sql.options) }

@@ -1,9 +1,20 @@
+import { OutboxError } from '../contract/errors.ts'
+
 /** Begins a transaction and ends it after `work`. */
 export type Begin<Tx> = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
 
 /** The method of a library that does so; each is typed with overloads of its own. */
-export function beginner<Tx, Method extends string>(owner: object, method: Method): Begin<Tx> {
-  return (work) => (owner as Record<Method, Begin<Tx>>)[method](work)
+export function beginner<Tx>(owner: object, method: string): Begin<Tx> {
+  return (work) => {
+    const { [method]: begin } = owner as Record<string, Begin<Tx> | undefined>
+    if (begin === undefined) {
+      throw new OutboxError(
+        'NOT_A_TRANSACTION',
+        `outbox.transaction got something that can begin no transaction: it has no method "${method}".`,
+      )
+    }
+    return begin.call(owner, work) as ReturnType<typeof work>
+  }
 }
 
 export interface LibraryTransaction<Tx extends object, T> {
@@ -43,7 +54,7 @@ export async function libraryTransaction<Tx extends object, T>(
             if (!over) resolve(result)
           },
           (error: unknown) => {
-            if (!over) reject(error as Error)
+            if (!over) reject(error)
           },
         )
       })

@@ -31,7 +31,7 @@ export async function runPostgresJs(sql: PostgresJsSession, { name, text, values
 }
 
 function readRow(row: readonly (Buffer | null)[], types: readonly number[]): Row {
-  // By index and not by map: a result knows more rows than an application's `transform.row` may have left as lists.
+  // By the columns and not by the row, which a `transform.row` of the application may have made another object of.
   return types.map((type, index) => {
     const text = row[index]?.toString() ?? null
     return text !== null && type === byteaType ? bytesOf(text) : text

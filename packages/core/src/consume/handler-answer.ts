@@ -55,7 +55,10 @@ export function retryAt(date: Date, cause?: unknown): Error {
   })
 }
 
-/** Throw it in a handler for what is no fault of the event, such as a database that is down. */
+/**
+ * Throw it in a handler for what is no fault of the event, such as a database that is down. Its key waits, with growing
+ * pauses, and no other does. An attempt is counted only where the same handler succeeded for another event meanwhile.
+ */
 export function transient(cause?: unknown): Error {
   return new HandlerAnswer('not now', cause, { kind: 'transient', again: null })
 }

@@ -69,7 +69,8 @@ export function discard(parts: OperatorParts, filter: DiscardFilter, options: Ve
 
 /** An empty filter is refused for being empty. */
 function namesStates(filter: DiscardFilter): boolean {
-  const given = new Map<string, unknown>(Object.entries({ ...filter }).filter(([, value]) => value !== undefined))
+  const fields: readonly [string, unknown][] = Object.entries({ ...filter })
+  const given = new Set(fields.filter(([, value]) => value !== undefined).map(([name]) => name))
   return given.size === 0 || given.has('ids') || given.has('eventIds') || given.has('status')
 }
 

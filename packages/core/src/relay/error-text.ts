@@ -38,7 +38,7 @@ function describe(value: unknown): string {
     }
     if (typeof value === 'function') return 'a function'
     // It has none where `toJSON` gives nothing.
-    if (typeof value === 'object') return (JSON.stringify(value) as string | undefined) ?? 'an error without a text'
+    if (typeof value === 'object') return JSON.stringify(value) ?? 'an error without a text'
     return typeof value === 'symbol' ? value.toString() : `${value as string | number | bigint | boolean}`
   } catch {
     return 'an error that cannot be shown'

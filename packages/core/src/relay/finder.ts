@@ -131,12 +131,13 @@ export function createFinder(options: FinderOptions): Finder {
   }
 
   function apply(found: Found, before: ReadonlyMap<string, Lane>): void {
-    // Only this answer may go on with these lanes, and it frees those that have nothing left.
-    for (const lane of before.values()) lanes.remove(lane)
+    // Before the named lanes leave: one that finds no room now is read from its start the next time too.
     if (found.hit) {
       lanes.resetLows()
       sweeper.markAll()
     }
+    // Only this answer may go on with these lanes, and it frees those that have nothing left.
+    for (const lane of before.values()) lanes.remove(lane)
     if (sweepAll) {
       sweepAll = false
       sweeper.markAll()

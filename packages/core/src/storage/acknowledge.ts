@@ -17,7 +17,8 @@ const lockTimeoutMs = 20
  * 1,000 rows took 18.1 ms, updating them 10.2. Where somebody else holds one of them locked it ends with 55P03 and has
  * written nothing; the batch then goes to `settle`, which passes locked rows over.
  *
- * Parameters: $1 group, $2 owner, $3 and $4 slots of this batch and their epochs, $5 ids, $6 event ids, $7 requeues.
+ * Parameters: $1 group, $2 owner, $3 and $4 slots of this batch and their epochs, $5 ids, $6 event ids, $7 requeues, $8
+ * attempts, each matched as `settle` does.
  * Index: primary key, in id order. Locks: the rows. The answer has the columns of `settle`; every id is done with.
  *
  * The status is compared in a form that no partial index can serve, or the planner intersects the primary key with all of
@@ -29,8 +30,8 @@ export function acknowledgeStatement(
 ): (parameters: SettleParameters) => Statement {
   const text = `with t as materialized (select set_config('lock_timeout', '${String(lockTimeoutMs)}', true)),
 own as materialized (${ownedSlotsSql(names)}),
-p as (${publishedSql(names, acknowledged, 'unnest($5::bigint[], $6::uuid[], $7::int[]) x(id, event_id, requeues)')}
-  where (select count(*) = 1 from t) and e.id = any(array(select unnest($5::bigint[]))) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues
+p as (${publishedSql(names, acknowledged, 'unnest($5::bigint[], $6::uuid[], $7::int[], $8::int[]) x(id, event_id, requeues, attempts)')}
+  where (select count(*) = 1 from t) and e.id = any(array(select unnest($5::bigint[]))) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues and e.attempts = x.attempts
     and e.status in ('pending', '')
   returning e.id)${forgetFailuresSql(names, acknowledged)}
 select (select array_agg(id) from p), null, (select array_agg(slot) from own), $5::bigint[], null`
@@ -43,6 +44,7 @@ select (select array_agg(id) from p), null, (select array_agg(slot) from own), $
       entries.map(({ id }) => id),
       entries.map(({ eventId }) => eventId),
       entries.map(({ requeues }) => requeues),
+      entries.map(({ attempts }) => attempts),
     ],
   })
 }

@@ -43,8 +43,10 @@ export interface Settled {
  * `failed`, `held` or null, $12 outcome. Index: primary key. Locks: the rows, in id order, skipping locked ones.
  *
  * - An acknowledgement is a fact and is written whoever owns the slot now. A failure is written only while the slot is
- *   owned under the same epoch, and only where attempts and requeues are as expected, so that a settle which is
- *   repeated after a lost answer counts once.
+ *   owned under the same epoch.
+ * - Both are written only where attempts are as expected. So a failure that is sent again after a lost answer counts
+ *   once. And an event of which a later owner has counted a failure keeps its retry, although the broker acknowledged it
+ *   to an earlier one: the owner left its lane to that retry, and without it nobody would come back for what is behind.
  * - Matched on the event id too: after a failover ids come back, and an id alone would mark another event. And on the
  *   requeues: a late acknowledgement says nothing about an event that was put back in line since.
  * - No test of the status beside the ids: with it the planner intersected the primary key with all of `arrival`
@@ -65,8 +67,8 @@ own as materialized (${ownedSlotsSql(names)}),
 lck as materialized (
   select e.id, e.event_id, e.lane, e.status, e.attempts, e.requeues from ${events} e where e.id = any(array(select id from x)) order by e.id for update skip locked),
 m as materialized (
-  select x.id, x.error, x.ms, x.fin, x.outcome from lck join x using (id, event_id) where lck.status = 'pending' and lck.requeues = x.requeues
-    and (x.error is null or (lck.attempts = x.attempts and ((lck.lane >> 56) + 128)::int = any(array(select slot from own))))),
+  select x.id, x.error, x.ms, x.fin, x.outcome from lck join x using (id, event_id) where lck.status = 'pending' and lck.requeues = x.requeues and lck.attempts = x.attempts
+    and (x.error is null or ((lck.lane >> 56) + 128)::int = any(array(select slot from own)))),
 p as (${publishedSql(names, acknowledged)}
   where e.id = any(array(select id from m where error is null)) returning e.id)${forgetFailuresSql(names, acknowledged)},
 f as (update ${events} e set attempts = e.attempts + (e.attempts < 2147483647)::int, last_error = m.error, status = coalesce(m.fin, 'pending'),

@@ -1,27 +1,22 @@
 import 'reflect-metadata'
-import { DataSource, type EntityManager, EntitySchema } from 'typeorm'
+import { DataSource, type EntityManager } from 'typeorm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromTypeOrm } from '../../src/clients/from-typeorm.ts'
 import { clientPromises } from './client-promises.ts'
 import { event, type Library, openShop, type Shop } from './library.ts'
 
-const orders = new EntitySchema<{ id: number }>({
-  name: 'order',
-  tableName: 'orders',
-  columns: { id: { type: 'bigint', primary: true } },
-})
 const inside = (tx: unknown): EntityManager => tx as EntityManager
 
 async function open(url: string, max: number): Promise<Library & { readonly db: DataSource }> {
   const extra = { max }
-  const db = new DataSource({ type: 'postgres', url, extra, entities: [orders], poolErrorHandler: () => undefined })
+  const db = new DataSource({ type: 'postgres', url, extra, poolErrorHandler: () => undefined })
   await db.initialize()
   const runner = db.createQueryRunner()
   return {
     client: fromTypeOrm(db),
     db,
     begin: (work) => db.transaction((manager) => work(manager)),
-    insertOrder: (tx, id) => inside(tx).insert(orders, { id }),
+    insertOrder: (tx, id) => inside(tx).query('insert into orders values ($1)', [id]),
     run: (tx, text) => inside(tx).query(text),
     outside: {
       'the data source': ['NOT_A_TRANSACTION', db],

@@ -25,7 +25,7 @@ export interface Library {
 /** What a library can do, known before it is opened. */
 export interface Features {
   /** Opens a savepoint in a transaction and gives the handle for it. Absent where the library has none. */
-  savepoints?(tx: unknown, work: (tx: unknown) => Promise<void>): Promise<unknown>
+  readonly savepoints?: (tx: unknown, work: (tx: unknown) => Promise<void>) => Promise<unknown>
   /** Whether it lends sessions of its own, or another client must. */
   readonly sessions: 'own' | 'lent'
 }

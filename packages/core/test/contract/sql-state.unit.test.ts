@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { OutboxError } from '../../src/contract/errors.ts'
 import { sqlFault, sqlState } from '../../src/contract/sql-state.ts'
 
 const withCode = (code: unknown): Error =>
@@ -46,5 +47,23 @@ describe('a SQLSTATE', () => {
     expect(sqlFault(withCode('EPIPE'))).toBe('connection')
     expect(sqlFault(withCode('EBADF'))).toBe('connection')
     expect(sqlFault(withCode('EPERM'))).toBe('connection')
+  })
+
+  it.each<[string, object]>([
+    ['TypeORM', { code: undefined, driverError: withCode('40001') }],
+    ['Sequelize', { original: withCode('40001') }],
+    ['Drizzle', { cause: withCode('40001') }],
+    ['Prisma', { code: 'P2010', meta: { driverAdapterError: { cause: { originalCode: '40001' } } } }],
+  ])('is found where %s keeps it', (_, fields) => {
+    expect(sqlState(Object.assign(new Error('failed'), fields))).toBe('40001')
+  })
+
+  it('is neither a code of Prisma, nor inside an error of ours, nor in a circle', () => {
+    expect(sqlState(withCode('P2028'))).toBeUndefined()
+    expect(sqlState(withCode('P0001'))).toBe('P0001')
+    expect(sqlState(new OutboxError('NOT_IN_TRANSACTION', 'over', { cause: withCode('25P02') }))).toBeUndefined()
+    const circle = new Error('circle')
+    circle.cause = circle
+    expect(sqlState(circle)).toBeUndefined()
   })
 })

@@ -77,14 +77,22 @@ export function createBroker({ model, violation, say }: BrokerParts): Broker {
 
   function deliver(event: Known, { relay, run }: Call): void {
     if (event.deliveries.length === 0) {
-      const overtaken = event.before.find(({ deliveries, excused, byHand }) => deliveries.length === 0 && !excused && !byHand)
+      const overtaken = event.before.find(
+        ({ deliveries, excused, byHand }) => deliveries.length === 0 && !excused && !byHand,
+      )
       if (overtaken !== undefined)
-        violation(`event ${event.number} arrives before event ${overtaken.number}, which was committed before it was written`)
+        violation(
+          `event ${event.number} arrives before event ${overtaken.number}, which was committed before it was written`,
+        )
     }
     const earlier = event.deliveries.filter(({ requeues }) => requeues === event.requeues)
     if (earlier.some((delivery) => delivery.relay === relay && !delivery.explained) && !event.byHand)
       violation(`event ${event.number} arrives again, and nothing explains it`)
-    event.deliveries.push({ relay, requeues: event.requeues, explained: event.moves !== run.moves[run.events.indexOf(event)] })
+    event.deliveries.push({
+      relay,
+      requeues: event.requeues,
+      explained: event.moves !== run.moves[run.events.indexOf(event)],
+    })
   }
 
   function tell(call: Call, event: Known, kind: Told['kind']): void {
@@ -118,7 +126,8 @@ export function createBroker({ model, violation, say }: BrokerParts): Broker {
     told,
     publisher: (caller) =>
       testPublisher((given) => {
-        const { name, runOf } = caller()
+        const from = caller()
+        const { name } = from
         const events = given.map(({ eventId }) => model.events.find((known) => known.eventId === eventId))
         const known = events.filter((event) => event !== undefined)
         const [head] = known
@@ -126,7 +135,7 @@ export function createBroker({ model, violation, say }: BrokerParts): Broker {
           violation(`relay ${name} publishes an event that nobody wrote`)
           return { acknowledged: given.length }
         }
-        const run = runOf(head)
+        const run = from.runOf(head)
         if (calls.some((call) => call.relay === name && call.run.lane.id === run.lane.id))
           violation(`relay ${name} publishes two runs of one lane at once`)
         const expected = run.events.slice(run.acknowledged, run.acknowledged + known.length)

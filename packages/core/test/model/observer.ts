@@ -1,4 +1,4 @@
-import type { RowSet, SqlSession, Statement } from '../../src/contract/sql-client.ts'
+import type { RowSet, SqlConnection, Statement } from '../../src/contract/sql-client.ts'
 import { slotOf } from '../../src/contract/lane.ts'
 import { purposeOf } from '../support/around-statements.ts'
 import type { Broker, Told } from './broker.ts'
@@ -16,7 +16,7 @@ export interface Scene {
   readonly model: Model
   readonly broker: Broker
   /** A session of the test's own. */
-  readonly session: SqlSession
+  readonly session: SqlConnection
   readonly slots: Map<number, SlotOwner>
   /** The number of each lane in the database. */
   readonly laneIds: Map<string, string>
@@ -84,12 +84,15 @@ export function observeRelay(scene: Scene, relay: Observed): Observe {
     return answer
   }
 
-  function acknowledge(event: Known, { requeues }: Entry): void {
-    const told = broker.told.filter((each) => each.relay === relay.name && each.event === event && each.kind === 'acknowledged')
+  function acknowledge(event: Known, { requeues, attempts }: Entry): void {
+    const told = broker.told.filter(
+      (each) => each.relay === relay.name && each.event === event && each.kind === 'acknowledged',
+    )
     if (!told.some((each) => each.requeues === requeues))
       violation(`relay ${relay.name} settles event ${event.number} as acknowledged, and no broker said so`)
     for (const each of told) each.settled = true
-    if (event.status === 'pending' && event.requeues === requeues) model.acknowledged(event)
+    if (event.status === 'pending' && event.requeues === requeues && event.attempts === attempts)
+      model.acknowledged(event)
   }
 
   function fail(event: Known, { requeues, attempts }: Entry, outcome: string): void {
@@ -98,9 +101,13 @@ export function observeRelay(scene: Scene, relay: Observed): Observe {
         each.relay === relay.name && each.event === event && each.requeues === requeues && each.attempts === attempts,
     )
     if (told === undefined ? !mayHaveCrashed(outcome) : told.kind !== outcome)
-      violation(`relay ${relay.name} counts a failure of event ${event.number} as ${outcome}, and was told ${told?.kind ?? 'nothing'}`)
+      violation(
+        `relay ${relay.name} counts a failure of event ${event.number} as ${outcome}, and was told ${told?.kind ?? 'nothing'}`,
+      )
     if (told?.kind === 'unknown' && !told.answering)
-      violation(`relay ${relay.name} counts an unknown outcome of event ${event.number}, and its destination answered nobody since`)
+      violation(
+        `relay ${relay.name} counts an unknown outcome of event ${event.number}, and its destination answered nobody since`,
+      )
     if (told !== undefined) told.settled = true
     const expected = event.status === 'pending' && event.requeues === requeues && event.attempts === attempts
     if (expected && owned(event, told)) model.counted(event, outcome)
@@ -123,30 +130,28 @@ export function observeRelay(scene: Scene, relay: Observed): Observe {
       if (before?.owner === owner && before.epoch === epoch) continue
       if (owner === null) slots.delete(Number(slot))
       else slots.set(Number(slot), { owner, epoch })
-      if (before !== undefined) explain(model.events.filter(({ lane }) => slotOf(scene.laneIds.get(lane) ?? '0') === Number(slot)))
+      if (before !== undefined)
+        explain(model.events.filter(({ lane }) => slotOf(scene.laneIds.get(lane) ?? '0') === Number(slot)))
     }
   }
 }
 
 interface Entry {
   readonly eventId: string
-  readonly attempts: number | undefined
+  readonly attempts: number
   readonly requeues: number
   /** Null is acknowledged. */
   readonly outcome: string | null
 }
 
 function entriesOf({ values, ...statement }: Statement): Entry[] {
-  const eventIds = values[5] as string[]
-  if (purposeOf({ values, ...statement }) === 'acknowledge') {
-    const requeues = values[6] as number[]
-    return eventIds.map((eventId, index) => ({ eventId, attempts: undefined, requeues: requeues[index] ?? 0, outcome: null }))
-  }
-  const [attempts, requeues, , , , outcomes] = values.slice(6) as [number[], number[], unknown, unknown, unknown, (string | null)[]]
+  const plain = purposeOf({ values, ...statement }) === 'acknowledge'
+  const [eventIds, ...columns] = values.slice(5) as [string[], ...(readonly (number | string | null)[])[]]
+  const [attempts, requeues] = plain ? [columns[1], columns[0]] : [columns[0], columns[1]]
   return eventIds.map((eventId, index) => ({
     eventId,
-    attempts: attempts[index],
-    requeues: requeues[index] ?? 0,
-    outcome: outcomes[index] ?? null,
+    attempts: Number(attempts?.[index]),
+    requeues: Number(requeues?.[index]),
+    outcome: plain ? null : (columns[5]?.[index] as string | null),
   }))
 }

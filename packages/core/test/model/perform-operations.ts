@@ -1,23 +1,26 @@
 import type { HoldTarget } from '../../src/storage/hold-lane.ts'
 import { explain, type Known, type Status } from './model.ts'
 import { pick } from './perform-relays.ts'
-import type { Step } from './script.ts'
+import type { StepOf } from './script.ts'
 import type { World } from './world.ts'
-
-type Of<K extends Step['do']> = Extract<Step, { readonly do: K }>
 
 const hourMs = 3_600_000
 const laterHours = 1.25
 
 function pickIn({ model }: World, index: number, statuses: readonly Status[]): Known | undefined {
-  return pick(model.events.filter(({ status }) => statuses.includes(status)), index)
+  return pick(
+    model.events.filter(({ status }) => statuses.includes(status)),
+    index,
+  )
 }
 
-export async function holdOrRelease(world: World, { do: verb, topic, key }: Of<'hold' | 'release'>): Promise<void> {
+export async function holdOrRelease(world: World, { do: verb, topic, key }: StepOf<'hold' | 'release'>): Promise<void> {
   const { model, operator } = world
   const [held, name] = key === undefined ? [model.heldTopics, topic] : [model.heldLanes, `${topic}/${key}`]
   if (held.has(name) === (verb === 'hold')) return
-  world.tell(`an operator ${verb === 'hold' ? 'holds' : 'releases'} topic ${topic}${key === undefined ? '' : `, key ${key}`}`)
+  world.tell(
+    `an operator ${verb === 'hold' ? 'holds' : 'releases'} topic ${topic}${key === undefined ? '' : `, key ${key}`}`,
+  )
   const target: HoldTarget = key === undefined ? { topic } : { topic, key }
   if (verb === 'hold') {
     await operator.hold(target, { reason: 'the script' })
@@ -28,15 +31,17 @@ export async function holdOrRelease(world: World, { do: verb, topic, key }: Of<'
   }
 }
 
-export async function requeue(world: World, { topic }: Of<'requeue'>): Promise<void> {
-  const meant = world.model.events.filter((event) => event.topic === topic && (event.status === 'failed' || event.status === 'held'))
+export async function requeue(world: World, { topic }: StepOf<'requeue'>): Promise<void> {
+  const meant = world.model.events.filter(
+    (event) => event.topic === topic && (event.status === 'failed' || event.status === 'held'),
+  )
   if (meant.length === 0) return
   world.tell(`an operator requeues what failed or is held of topic ${topic}`)
   await world.operator.requeue({ topic })
   for (const event of meant) world.model.requeue(event)
 }
 
-export async function discard(world: World, step: Of<'discard'>): Promise<void> {
+export async function discard(world: World, step: StepOf<'discard'>): Promise<void> {
   const event = pickIn(world, step.event, ['scheduled', 'pending', 'held', 'failed'])
   if (event === undefined) return
   world.tell(`an operator discards event ${event.number}`)
@@ -44,7 +49,7 @@ export async function discard(world: World, step: Of<'discard'>): Promise<void> 
   world.model.discard(event)
 }
 
-export async function replay(world: World, step: Of<'replay'>): Promise<void> {
+export async function replay(world: World, step: StepOf<'replay'>): Promise<void> {
   const event = pickIn(world, step.event, ['published'])
   if (event === undefined) return
   world.tell(`an operator replays event ${event.number}`)
@@ -52,9 +57,11 @@ export async function replay(world: World, step: Of<'replay'>): Promise<void> {
   world.model.requeue(event)
 }
 
-export async function reschedule(world: World, { event: index, later }: Of<'reschedule'>): Promise<void> {
+export async function reschedule(world: World, { event: index, later }: StepOf<'reschedule'>): Promise<void> {
   const { model, operator, theatre } = world
-  const meant = model.events.filter(({ status, until }) => (status === 'pending' || status === 'scheduled') && (later || until !== null))
+  const meant = model.events.filter(
+    ({ status, until }) => (status === 'pending' || status === 'scheduled') && (later || until !== null),
+  )
   const event = pick(meant, index)
   if (event === undefined) return
   world.tell(`an operator reschedules event ${event.number} ${later ? `for ${laterHours} hours later` : 'for now'}`)
@@ -71,7 +78,7 @@ export async function purge(world: World): Promise<void> {
   for (const event of published) event.status = 'gone'
 }
 
-export async function changeByHand(world: World, step: Of<'delete' | 'revive' | 'fail'>): Promise<void> {
+export async function changeByHand(world: World, step: StepOf<'delete' | 'revive' | 'fail'>): Promise<void> {
   const event = pickIn(world, step.event, changeable[step.do])
   if (event === undefined) return
   world.tell(`somebody ${handWords[step.do]} event ${event.number} in psql`)

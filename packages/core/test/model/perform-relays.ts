@@ -1,9 +1,7 @@
-import type { Step } from './script.ts'
+import type { StepOf } from './script.ts'
 import type { SteppedRelay } from './stepped-relay.ts'
 import { numbers, type Answer, type Call } from './broker.ts'
 import { startRelay, type World } from './world.ts'
-
-type Of<K extends Step['do']> = Extract<Step, { readonly do: K }>
 
 const mostRelays = 2
 
@@ -11,12 +9,13 @@ export function pick<T>(from: readonly T[], index: number): T | undefined {
   return from[index % Math.max(1, from.length)]
 }
 
-export async function look(world: World, { relay: index, hold }: Of<'look'>): Promise<void> {
+export async function look(world: World, { relay: index, hold }: StepOf<'look'>): Promise<void> {
   const relay = pick(world.relays, index)
   if (relay === undefined || relay.looking) return
   if (hold === undefined) world.tell(`relay ${relay.name} looks`)
   else {
-    const what = hold.where === 'unsent' ? `its ${hold.stretch} is slow to be sent` : `the answer to its ${hold.stretch} is slow`
+    const what =
+      hold.where === 'unsent' ? `its ${hold.stretch} is slow to be sent` : `the answer to its ${hold.stretch} is slow`
     world.tell(`relay ${relay.name} looks, and ${what}`)
     relay.wire.next(hold.stretch, hold.where)
   }
@@ -25,8 +24,11 @@ export async function look(world: World, { relay: index, hold }: Of<'look'>): Pr
   if (hold !== undefined) relay.wire.next(hold.stretch, undefined)
 }
 
-export async function goOn(world: World, { relay: index, held: which }: Of<'go on'>): Promise<void> {
-  const relay = pick(world.relays.filter(({ wire }) => wire.held.length > 0), index)
+export async function goOn(world: World, { relay: index, held: which }: StepOf<'go on'>): Promise<void> {
+  const relay = pick(
+    world.relays.filter(({ wire }) => wire.held.length > 0),
+    index,
+  )
   const held = relay === undefined ? undefined : pick(relay.wire.held, which)
   if (relay === undefined || held === undefined) return
   world.tell(`the ${held.stretch} of relay ${relay.name} ${held.where === 'unsent' ? 'is sent' : 'is answered'}`)
@@ -34,7 +36,7 @@ export async function goOn(world: World, { relay: index, held: which }: Of<'go o
   await world.traffic.rest()
 }
 
-export async function answer(world: World, step: Of<'answer'>): Promise<void> {
+export async function answer(world: World, step: StepOf<'answer'>): Promise<void> {
   const call = pick(world.broker.calls, step.call)
   const relay = world.relays.find(({ name }) => name === call?.relay)
   if (call === undefined || relay === undefined) return
@@ -58,7 +60,7 @@ const fateWords = {
   lost: '; the answer to its settle is lost with the connection',
 }
 
-function answerOf({ events }: Call, { acknowledged, failure, beyond }: Of<'answer'>): Answer {
+function answerOf({ events }: Call, { acknowledged, failure, beyond }: StepOf<'answer'>): Answer {
   if (failure === undefined) return { acknowledged: events.length, beyond: 0 }
   const taken = Math.min(acknowledged, events.length - 1)
   return { acknowledged: taken, failure, beyond: Math.min(beyond, events.length - taken) }
@@ -69,11 +71,12 @@ function words({ events }: Call, { acknowledged, failure, beyond }: Answer): str
   if (failure === undefined) return `${numbers(taken)} acknowledged`
   const next = numbers(events.slice(acknowledged, acknowledged + 1))
   const lost = events.slice(acknowledged, acknowledged + beyond)
-  const arrived = lost.length > 0 && (failure === 'unknown' || failure === 'thrown') ? `, although ${numbers(lost)} arrived` : ''
+  const arrived =
+    lost.length > 0 && (failure === 'unknown' || failure === 'thrown') ? `, although ${numbers(lost)} arrived` : ''
   return `${taken.length > 0 ? `${numbers(taken)} acknowledged, ` : ''}${next} ${failure}${arrived}`
 }
 
-export async function ownSlots(world: World, step: Of<'beat' | 'start' | 'leave'>): Promise<void> {
+export async function ownSlots(world: World, step: StepOf<'beat' | 'start' | 'leave'>): Promise<void> {
   if (step.do === 'start') {
     if (world.relays.length >= mostRelays) return
     world.tell(`relay ${String.fromCharCode(65 + world.started)} starts`)
@@ -96,7 +99,7 @@ export async function ownSlots(world: World, step: Of<'beat' | 'start' | 'leave'
   world.relays.splice(world.relays.indexOf(relay), 1)
 }
 
-export async function expire(world: World, step: Of<'expire'>): Promise<void> {
+export async function expire(world: World, step: StepOf<'expire'>): Promise<void> {
   const registered = [...world.unburied, ...world.relays.map(({ engine }) => engine.ownership.relay)]
   const id = pick(registered, step.relay)
   if (id === undefined) return
@@ -107,18 +110,23 @@ export async function expire(world: World, step: Of<'expire'>): Promise<void> {
 
 /** For so long that nobody waits for it to come back. */
 export async function bury(world: World, id: string): Promise<void> {
-  await world.theatre.hand.query(`update outbox.relays set expires_at = clock_timestamp() - interval '20 days' where id = $1`, [id])
+  await world.theatre.hand.query(
+    `update outbox.relays set expires_at = clock_timestamp() - interval '20 days' where id = $1`,
+    [id],
+  )
   const index = world.unburied.indexOf(id)
   if (index !== -1) world.unburied.splice(index, 1)
 }
 
-export async function crash(world: World, { relay: index, arrived }: Of<'crash'>): Promise<void> {
+export async function crash(world: World, { relay: index, arrived }: StepOf<'crash'>): Promise<void> {
   const relay = pick(world.relays, index)
   if (relay === undefined) return
   const calls = callsOf(world, relay)
   const lost = calls.map((call) => ({ call, arrived: Math.min(arrived, call.events.length) }))
   const reached = lost.flatMap(({ call, arrived: count }) => call.events.slice(0, count))
-  world.tell(`relay ${relay.name} dies${calls.length === 0 ? '' : `; of what it was publishing ${numbers(reached)} arrived`}`)
+  world.tell(
+    `relay ${relay.name} dies${calls.length === 0 ? '' : `; of what it was publishing ${numbers(reached)} arrived`}`,
+  )
   for (const each of lost) world.broker.orphan(each.call, each.arrived)
   world.crashes += 1
   world.unburied.push(relay.engine.ownership.relay)
@@ -127,7 +135,7 @@ export async function crash(world: World, { relay: index, arrived }: Of<'crash'>
   await world.traffic.rest()
 }
 
-export async function cut(world: World, { relay: index, stretch }: Of<'cut'>): Promise<void> {
+export async function cut(world: World, { relay: index, stretch }: StepOf<'cut'>): Promise<void> {
   const relay = pick(world.relays, index)
   if (relay === undefined) return
   const heldSettle = stretch === 'settle' && relay.wire.held.some((held) => held.stretch === 'settle')

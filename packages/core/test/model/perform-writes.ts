@@ -1,20 +1,20 @@
-import type { EventChoice, Step } from './script.ts'
+import type { EventChoice, StepOf } from './script.ts'
 import type { Known } from './model.ts'
 import type { World, Writer } from './world.ts'
 
-type Of<K extends Step['do']> = Extract<Step, { readonly do: K }>
-
 const laterHours = 1.25
 
-export async function write(world: World, step: Of<'write'>): Promise<void> {
+export async function write(world: World, step: StepOf<'write'>): Promise<void> {
   const writer = world.writers[step.writer]
   if (writer === undefined) return
-  world.tell(`writer ${step.writer + 1} ${writer.open ? 'writes' : 'begins a transaction and writes'} ${words(world, step.event)}`)
+  world.tell(
+    `writer ${step.writer + 1} ${writer.open ? 'writes' : 'begins a transaction and writes'} ${words(world, step.event)}`,
+  )
   await begin(writer)
   await insert(world, writer, step.event)
 }
 
-export async function place(world: World, { event }: Of<'place'>): Promise<void> {
+export async function place(world: World, { event }: StepOf<'place'>): Promise<void> {
   const writer = world.writers.find(({ open }) => !open)
   if (writer === undefined) return
   world.tell(`somebody writes ${words(world, event)} and commits`)
@@ -23,7 +23,7 @@ export async function place(world: World, { event }: Of<'place'>): Promise<void>
   await end(world, writer, 'commit')
 }
 
-export async function endWrite(world: World, step: Of<'commit' | 'roll back'>): Promise<void> {
+export async function endWrite(world: World, step: StepOf<'commit' | 'roll back'>): Promise<void> {
   const writer = world.writers[step.writer]
   if (writer?.open !== true) return
   world.tell(`writer ${step.writer + 1} ${step.do === 'commit' ? 'commits' : 'rolls back'}`)
@@ -63,6 +63,13 @@ export async function end(world: World, writer: Writer, how: 'commit' | 'roll ba
 }
 
 function words({ model }: World, { topic, key, ordering, later }: EventChoice): string {
-  const order = ordering === undefined ? (key === null ? 'no key' : `key ${key}`) : ordering === 'none' ? 'outside any order' : 'in total order'
+  const order =
+    ordering === undefined
+      ? key === null
+        ? 'no key'
+        : `key ${key}`
+      : ordering === 'none'
+        ? 'outside any order'
+        : 'in total order'
   return `event ${model.events.length + 1} (topic ${topic}, ${order}${later ? `, for ${laterHours} hours later` : ''})`
 }

@@ -92,7 +92,9 @@ export async function drain(world: World): Promise<void> {
       await world.traffic.rest()
       await settleDown(world)
     }
-    for (const topic of ['a', 'b'].filter((each) => model(world).some(({ status, topic: of }) => status === 'held' && of === each))) {
+    for (const topic of ['a', 'b'].filter((each) =>
+      model(world).some(({ status, topic: of }) => status === 'held' && of === each),
+    )) {
       await world.operator.requeue({ topic, status: 'held' })
       for (const event of model(world)) if (event.topic === topic && event.status === 'held') world.model.requeue(event)
     }
@@ -114,7 +116,8 @@ function leftOf({ model: { events } }: World): Known[] {
 /** At the end: nothing is lost, nothing is left, and no relay has anything in hand. */
 export async function checkTheEnd(world: World): Promise<void> {
   const stuck = leftOf(world).find(({ lane }) => !isHandmade(world, lane))
-  if (stuck !== undefined) world.wrong ??= `event ${stuck.number} is left, and nobody will ever look for it but the slow sweep`
+  if (stuck !== undefined)
+    world.wrong ??= `event ${stuck.number} is left, and nobody will ever look for it but the slow sweep`
   if (leftOf(world).length > 0) {
     world.theatre.clock.pass(sweepIntervalMs)
     await drain(world)
@@ -123,13 +126,18 @@ export async function checkTheEnd(world: World): Promise<void> {
   }
   const left = leftOf(world)
   if (left.length > 0) world.wrong ??= `event ${numbers(left)} is left, whatever is swept`
-  const lost = model(world).find((event) => isCommitted(event) && event.status !== 'failed' && event.deliveries.length === 0 && !event.excused)
+  const lost = model(world).find(
+    (event) => isCommitted(event) && event.status !== 'failed' && event.deliveries.length === 0 && !event.excused,
+  )
   if (lost !== undefined) world.wrong ??= `event ${lost.number} was never delivered`
   for (const { name, engine } of world.relays) {
     if (engine.lanes.size > 0) world.wrong ??= `relay ${name} keeps a lane in flight`
     if (engine.settler.waiting > 0) world.wrong ??= `relay ${name} has an outcome that is not settled`
     if (engine.parked()) world.wrong ??= `relay ${name} remembers lanes that wait, and none does`
-    const told = world.broker.told.find((each) => each.relay === name && !each.settled && each.kind !== 'unknown' && each.kind !== 'unavailable')
-    if (told !== undefined) world.wrong ??= `relay ${name} never settled that event ${told.event.number} was ${told.kind}`
+    const told = world.broker.told.find(
+      (each) => each.relay === name && !each.settled && each.kind !== 'unknown' && each.kind !== 'unavailable',
+    )
+    if (told !== undefined)
+      world.wrong ??= `relay ${name} never settled that event ${told.event.number} was ${told.kind}`
   }
 }

@@ -15,7 +15,11 @@ export type Step =
   | { readonly do: 'write'; readonly writer: number; readonly event: EventChoice }
   | { readonly do: 'commit' | 'roll back'; readonly writer: number }
   | { readonly do: 'place'; readonly event: EventChoice }
-  | { readonly do: 'look'; readonly relay: number; readonly hold: { readonly stretch: 'find' | 'sweep'; readonly where: Where } | undefined }
+  | {
+      readonly do: 'look'
+      readonly relay: number
+      readonly hold: { readonly stretch: 'find' | 'sweep'; readonly where: Where } | undefined
+    }
   | { readonly do: 'go on'; readonly relay: number; readonly held: number }
   | {
       readonly do: 'answer'
@@ -37,6 +41,11 @@ export type Step =
   | { readonly do: 'purge' }
   | { readonly do: 'rest' }
 
+type Matching<S, K> = S extends { readonly do: infer D } ? (K extends D ? S : never) : never
+
+/** The shape of the steps that do this. */
+export type StepOf<K extends Step['do']> = Matching<Step, K>
+
 /** How the relays of a script are set up. */
 export interface Setup {
   readonly maxRun: number
@@ -55,7 +64,10 @@ const topic = fc.constantFrom('a' as const, 'b' as const)
 const small = fc.nat({ max: 3 })
 const relay = fc.nat({ max: 1 })
 const event: fc.Arbitrary<EventChoice> = fc.record({
-  topic: fc.oneof({ weight: 4, arbitrary: fc.constant('a' as const) }, { weight: 1, arbitrary: fc.constant('b' as const) }),
+  topic: fc.oneof(
+    { weight: 4, arbitrary: fc.constant('a' as const) },
+    { weight: 1, arbitrary: fc.constant('b' as const) },
+  ),
   key: fc.oneof(
     { weight: 6, arbitrary: fc.constant('x' as const) },
     { weight: 3, arbitrary: fc.constant('y' as const) },
@@ -103,7 +115,17 @@ const steps: readonly (readonly [weight: number, step: fc.Arbitrary<Step>])[] = 
         {
           weight: 3,
           arbitrary: fc.constantFrom(
-            ...(['rejected', 'rejected', 'rejected', 'permanent', 'unavailable', 'unknown', 'unknown', 'broker unavailable', 'thrown'] as const),
+            ...([
+              'rejected',
+              'rejected',
+              'rejected',
+              'permanent',
+              'unavailable',
+              'unknown',
+              'unknown',
+              'broker unavailable',
+              'thrown',
+            ] as const),
           ),
         },
       ),
@@ -144,5 +166,8 @@ export const script: fc.Arbitrary<Script> = fc.record({
     onExhausted: fc.constantFrom('continue' as const, 'hold' as const),
     retain: fc.constantFrom(true, true, false),
   }),
-  steps: fc.array(fc.oneof(...steps.map(([weight, arbitrary]) => ({ weight, arbitrary }))), { maxLength: 50, size: 'max' }),
+  steps: fc.array(fc.oneof(...steps.map(([weight, arbitrary]) => ({ weight, arbitrary }))), {
+    maxLength: 50,
+    size: 'max',
+  }),
 })

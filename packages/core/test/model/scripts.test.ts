@@ -29,7 +29,7 @@ describe('a relay keeps its promises', () => {
     const ms = Number((process.hrtime.bigint() - began) / 1_000_000n)
     if (details.failed) {
       throw new Error(
-        `INORDER_MODEL_SEED=${details.seed} INORDER_MODEL_PATH=${details.counterexamplePath ?? ''} (sequence ${details.numRuns}, shrunk ${details.numShrinks} times)\n${details.errorInstance instanceof Error ? details.errorInstance.stack ?? '' : ''}`,
+        `INORDER_MODEL_SEED=${details.seed} INORDER_MODEL_PATH=${details.counterexamplePath ?? ''} (sequence ${details.numRuns}, shrunk ${details.numShrinks} times)\n${details.errorInstance instanceof Error ? (details.errorInstance.stack ?? '') : ''}`,
       )
     }
     console.log(`seed ${details.seed}: ${played} sequences, ${steps} steps, ${ms} ms`)

@@ -5,6 +5,7 @@ import type { SqlConnection, SqlConnector, SqlSession } from '../../src/contract
  * session; what it leaves behind are prepared statements, which a second user prepares under the same names.
  */
 export interface Stash extends SqlConnector {
+  connect(): Promise<Lent>
   close(): Promise<void>
 }
 
@@ -13,7 +14,7 @@ export interface Lent extends SqlConnection {
   sever(): void
 }
 
-export function createStash(open: () => Promise<SqlConnection>): Stash & { readonly connect: () => Promise<Lent> } {
+export function createStash(open: () => Promise<SqlConnection>): Stash {
   const free: SqlConnection[] = []
   const all: SqlConnection[] = []
 

@@ -7,7 +7,7 @@ import { namesOf } from '../../src/storage/names.ts'
 import type { Run } from './broker.ts'
 import type { Known } from './model.ts'
 import { observeRelay, type Reading, type Scene } from './observer.ts'
-import { createStash } from './stash.ts'
+import type { Stash } from './stash.ts'
 import type { Traffic } from './traffic.ts'
 import { createWire, type Wire } from './wire.ts'
 
@@ -32,7 +32,7 @@ export interface SteppedRelay {
 export interface SteppedRelayParts {
   readonly name: string
   readonly scene: Scene
-  readonly stash: ReturnType<typeof createStash>
+  readonly stash: Stash
   readonly traffic: Traffic
   readonly options: Omit<RelayOptions, 'publisher'>
 }
@@ -58,15 +58,25 @@ export function steppedRelay({ name, scene, stash, traffic, options }: SteppedRe
     if (before?.lane === lane) return before
     const events = lane.rows.flatMap((row) => model.events.filter(({ eventId }) => eventId === row.eventId))
     const may = read.get(event)?.runs.get(event.lane) ?? []
-    if (!model.events.some((each) => each.lane === event.lane && each.byHand) && events.some((each, index) => each !== may[index]))
+    if (
+      !model.events.some((each) => each.lane === event.lane && each.byHand) &&
+      events.some((each, index) => each !== may[index])
+    )
       violation(`relay ${name} begins with ${list(events)} where ${list(may)} may be published`)
-    const run: Run = { lane, events, moves: events.map((each) => read.get(each)?.moves ?? 0), owner: scene.slots.get(slotOf(id)), acknowledged: 0 }
+    const run: Run = {
+      lane,
+      events,
+      moves: events.map((each) => read.get(each)?.moves ?? 0),
+      owner: scene.slots.get(slotOf(id)),
+      acknowledged: 0,
+    }
     runs.set(id, run)
     return run
   }
 
   function emit(signal: RelaySignal): void {
-    if (signal.kind === 'fault' && !/threw/.test(signal.what)) violation(`relay ${name} reports a fault: ${signal.what}`)
+    if (signal.kind === 'fault' && !/threw/.test(signal.what))
+      violation(`relay ${name} reports a fault: ${signal.what}`)
   }
 
   const publisher: Publisher = broker.publisher(() => ({ name, runOf }))

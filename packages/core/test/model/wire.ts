@@ -92,7 +92,7 @@ export function createWire(stash: { connect(): Promise<Lent> }, traffic: Traffic
       const link = await traffic.run(() => stash.connect())
       open.add(link)
       void link.ended.then(() => open.delete(link))
-      return { ended: link.ended, close: link.close, run: (statement) => send(statement, link) }
+      return { ended: link.ended, close: () => link.close(), run: (statement) => send(statement, link) }
     },
     next(stretch, fate) {
       if (fate === undefined) fates.delete(stretch)

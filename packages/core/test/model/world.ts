@@ -11,7 +11,7 @@ import { type Clock, createClock } from './clock.ts'
 import { createModel, type Known, type Model } from './model.ts'
 import type { Scene, SlotOwner } from './observer.ts'
 import type { Setup } from './script.ts'
-import { createStash } from './stash.ts'
+import { createStash, type Stash } from './stash.ts'
 import { steppedRelay, type SteppedRelay } from './stepped-relay.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 
@@ -19,7 +19,7 @@ import { createTraffic, type Traffic } from './traffic.ts'
 export interface Theatre extends AsyncDisposable {
   readonly pool: pg.Pool
   readonly outbox: Outbox<PgClient, PgPool | PgClient>
-  readonly stash: ReturnType<typeof createStash>
+  readonly stash: Stash
   readonly clock: Clock
   readonly writers: readonly pg.PoolClient[]
   /** A session for what nobody of the outbox does: changes by hand, looks at the tables, expired leases. */

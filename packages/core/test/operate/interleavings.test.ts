@@ -1,51 +1,15 @@
-import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { fromPg } from '../../src/clients/from-pg.ts'
 import { createOutbox } from '../../src/outbox.ts'
 import { aroundStatements } from '../support/around-statements.ts'
 import { gate } from '../support/gate.ts'
-import { failed, insertEvents, type OperatorStand, operatorStand, published } from '../support/operator-stand.ts'
+import { failed, insertEvents, operatorStand } from '../support/operator-stand.ts'
+import { lockedRow, lookedAgain, stopAtAudit } from '../support/stopped-verb.ts'
 
-// What happens in the middle of a verb. A trigger stops its transaction at the audit, with its snapshot taken, its rows
-// locked and nothing committed.
+// What happens in the middle of a verb.
 
 const rejected = { kind: 'rejected', cause: new Error('the broker says no') } as const
 const slow = { backoffBaseMs: 3_600_000, backoffCapMs: 3_600_000 }
-
-async function stopAtAudit(stand: OperatorStand): Promise<{ reached(): Promise<void>; letGo(): Promise<void> }> {
-  await stand.pool.query(
-    `create function outbox.stop() returns trigger language plpgsql as 'begin perform pg_advisory_xact_lock(4711); return new; end';
-     create trigger stop before insert on outbox.audit for each row execute function outbox.stop()`,
-  )
-  const guard = await stand.pool.connect()
-  await guard.query('select pg_advisory_lock(4711)')
-  return {
-    async reached() {
-      const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`
-      while ((await stand.pool.query(waiting)).rowCount === 0);
-    },
-    async letGo() {
-      await guard.query('select pg_advisory_unlock(4711)')
-      guard.release()
-    },
-  }
-}
-
-/** Resolves when the relay has looked once more, with a snapshot from after the call, and found nothing to do. */
-async function lookedAgain(stand: OperatorStand): Promise<void> {
-  const seen = stand.signals.length
-  const idle = (after: number): Promise<unknown> =>
-    stand.signal((signal) => signal.kind === 'idle' && stand.signals.indexOf(signal) >= after)
-  await idle(seen)
-  await idle(stand.signals.length)
-}
-
-async function lockedRow(pool: pg.Pool, id: string): Promise<pg.PoolClient> {
-  const person = await pool.connect()
-  await person.query('begin')
-  await person.query('select 1 from outbox.events where id = $1 for update', [id])
-  return person
-}
 
 describe('an event that commits while what blocks its key is taken away goes out,', () => {
   it('when the head is discarded', async () => {
@@ -218,75 +182,6 @@ describe('a relay and an operator at the same event', () => {
     await relay.drain()
     expect(new Set(stand.delivered).size).toBe(10)
     expect(stand.delivered).toHaveLength(10)
-  })
-})
-
-describe('two operators', () => {
-  it('who requeue the same events change each of them once, and every key comes out in order', async () => {
-    await using stand = await operatorStand()
-    await insertEvents(stand.pool, 600, {
-      ...failed,
-      key: `'k' || n % 20`,
-      failed_at: `now() - (n * 37 % 600) * interval '1 s'`,
-    })
-    await using _ = await stand.finding()
-    const other = stand.outbox.operator({ actor: 'joe' })
-    const reports = await Promise.all([
-      stand.operator.requeue({ topic: 'orders' }, { batchSize: 7 }),
-      other.requeue({ status: 'failed' }, { batchSize: 11 }),
-    ])
-    expect(reports.reduce((sum, { changed, skipped }) => sum + changed + skipped, 0)).toBe(600)
-    await stand.deliveries(600)
-    for (let number = 0; number < 20; number++) {
-      const ids = stand.events.filter(({ key }) => key === `k${number}`).map(({ id }) => Number(id))
-      expect(ids).toEqual([...ids].sort((a, b) => a - b))
-    }
-    const { rows } = await stand.pool.query('select distinct requeues from outbox.events')
-    expect(rows).toEqual([{ requeues: 1 }])
-  })
-
-  it('of whom one discards what the other requeues share the events between them', async () => {
-    await using stand = await operatorStand()
-    await insertEvents(stand.pool, 400, { ...failed, key: `'k' || n % 20` })
-    const other = stand.outbox.operator({ actor: 'joe' })
-    const [requeued, discarded] = await Promise.all([
-      stand.operator.requeue({ topic: 'orders' }, { batchSize: 7 }),
-      other.discard({ status: 'failed' }, { batchSize: 7 }),
-    ])
-    expect(requeued.changed + discarded.changed).toBe(400)
-    expect(await stand.states()).toEqual(requeued.changed === 0 ? {} : { pending: requeued.changed })
-    const { rows } = await stand.pool.query(
-      `select coalesce(sum(jsonb_array_length(detail -> 'ids')), 0)::int ids from outbox.audit where verb = 'discard'`,
-    )
-    expect(rows).toEqual([{ ids: discarded.changed }])
-  })
-
-  it('of whom one purges what the other replays lose nothing', async () => {
-    await using stand = await operatorStand()
-    await insertEvents(stand.pool, 500, { ...published, key: 'n::text' })
-    const [replayed, purged] = await Promise.all([
-      stand.operator.replay({ topic: 'orders' }, { batchSize: 5 }),
-      stand.outbox.operator({ actor: 'joe' }).purge({ retainPublishedMs: 1000, batchSize: 5 }),
-    ])
-    expect(replayed.changed + purged.deleted).toBe(500)
-    await stand.relay().drain()
-    expect(stand.delivered).toHaveLength(replayed.changed)
-  })
-
-  it('take turns without waiting in a transaction of the other', async () => {
-    await using stand = await operatorStand()
-    await insertEvents(stand.pool, 2, { ...failed, key: 'n::text' })
-    const audit = await stopAtAudit(stand)
-    const first = stand.operator.requeue({ ids: ['1'] })
-    await audit.reached()
-    const interrupt = new AbortController()
-    const second = stand.outbox.operator({ actor: 'joe' }).requeue({ ids: ['2'] }, { signal: interrupt.signal })
-    const third = stand.outbox.operator({ actor: 'jim' }).requeue({ ids: ['2'] })
-    interrupt.abort()
-    expect(await second).toMatchObject({ finished: false, changed: 0 })
-    await audit.letGo()
-    expect(await first).toMatchObject({ changed: 1 })
-    expect(await third).toMatchObject({ changed: 1 })
   })
 })
 

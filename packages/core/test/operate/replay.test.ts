@@ -49,6 +49,8 @@ describe('replay', () => {
       },
     )
     expect(first).toMatchObject({ finished: false, changed: 20 })
+    const audit = await stand.pool.query('select distinct filter from outbox.audit where action = $1', [first.action])
+    expect(audit.rows).toEqual([{ filter: { topic: 'orders', publishedTo: first.publishedTo.toISOString() } }])
     await relay.drain()
     const second = await stand.operator.replay({ topic: 'orders', publishedTo: first.publishedTo }, { batchSize: 4 })
     expect(second).toMatchObject({ finished: true, matched: 40, changed: 40 })

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { fromPg } from '../../src/clients/from-pg.ts'
-import { createOutbox } from '../../src/outbox.ts'
+import type { SqlConnector } from '../../src/contract/sql-client.ts'
 import type { Relay } from '../../src/relay/relay.ts'
 import { sql } from '../support/application.ts'
 import { gate } from '../support/gate.ts'
@@ -15,19 +15,19 @@ interface Scene {
   readonly relay: Relay
   readonly sessions: WatchedSessions
   /** Ends server sessions as an administrator does. Resolves when they are gone. */
-  end(...backends: (number | undefined)[]): Promise<void>
+  readonly end: (...backends: (number | undefined)[]) => Promise<void>
 }
 
 /** A relay on a pool to which nobody listens: an error that nobody handles would end this process, and fail the run. */
 async function withRelay(work: (scene: Scene) => Promise<void>, answer?: Answer): Promise<void> {
-  let bare: ReturnType<typeof watchSessions<ReturnType<typeof fromPg>>> | undefined
+  const own: { client?: SqlConnector } = {}
   await using stand = await relayStand(answer, {}, (client) => ({
     ...client,
-    connect: () => (bare ?? client).connect(),
+    connect: () => (own.client ?? client).connect(),
   }))
   const pool = new pg.Pool({ connectionString: stand.url, max: 10 })
-  bare = watchSessions(fromPg(pool))
-  const sessions = bare.watched
+  const { watched: sessions, ...watching } = watchSessions(fromPg(pool))
+  own.client = watching
   const relay = stand.relay()
   await relay.start()
   // Brings each of its sessions into use.

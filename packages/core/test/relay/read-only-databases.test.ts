@@ -98,13 +98,16 @@ describe('a relay', () => {
     await stand.pool.query(`create role reader login superuser`)
     await stand.pool.query(`alter role reader in database ${database} set default_transaction_read_only = on`)
     url.username = 'reader'
-    const refusal = (text: RegExp): unknown => ({ code: 'DATABASE_UNREACHABLE', message: expect.stringMatching(text) })
+    const refusal = (text: RegExp): object => ({
+      code: 'DATABASE_UNREACHABLE',
+      message: expect.stringMatching(text) as string,
+    })
     await expect(startOn(url.href)).rejects.toMatchObject(
-      refusal(new RegExp(`"${database}" at 127.0.0.1:${String(server.port)} is read-only`)) as object,
+      refusal(new RegExp(`"${database}" at 127.0.0.1:${String(server.port)} is read-only`)),
     )
     await expect(startOn(stand.url)).resolves.toBeUndefined()
     await stand.pool.query(`alter database ${database} set default_transaction_read_only = on`)
-    await expect(startOn(stand.url)).rejects.toMatchObject(refusal(/is read-only/) as object)
+    await expect(startOn(stand.url)).rejects.toMatchObject(refusal(/is read-only/))
   })
 
   it('does not start on a replica, and says so with its address', async () => {

@@ -3,7 +3,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromPg } from '../../src/clients/from-pg.ts'
 import { OutboxError } from '../../src/contract/errors.ts'
-import { createOutbox } from '../../src/outbox.ts'
 import { type Answer, type RelayStand, relayStand } from '../support/relay-stand.ts'
 
 let server: PostgresServer

@@ -29,7 +29,7 @@ export async function operatorStand(answer?: Answer): Promise<OperatorStand> {
       return Promise.all(
         tables.map(
           async (table) =>
-            (await stand.pool.query(`select t.xmin, t.xmax, t.* from outbox.${table} t order by 3`)).rows,
+            (await stand.pool.query<object>(`select t.xmin, t.xmax, t.* from outbox.${table} t order by 3`)).rows,
         ),
       )
     },

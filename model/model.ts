@@ -1,0 +1,179 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { available } from '@inorder/harness'
+import { type Rule, rules, spared } from './rules.ts'
+import { scopes } from './scopes.ts'
+import { type Defines, type Search, search, type Way } from './spin.ts'
+import { brokenPromise, traceLength, traceText } from './trace.ts'
+
+// `npm run model`: searches every scope whole, takes away every rule and compares the counterexamples with the kept
+// ones. --large adds the scopes that take minutes, --only NAME takes one scope or rule, --write keeps new traces.
+// Tables on stdout, progress on stderr; --json ends with one JSON object. Exit codes: 0 all holds, 1 not, 2 wrong options.
+
+interface Line {
+  readonly name: string
+  readonly ok: boolean
+  readonly cells: readonly string[]
+}
+
+interface Work {
+  readonly name: string
+  readonly run: () => Promise<Line>
+}
+
+/** Searches that run beside each other. */
+const atOnce = 2
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const tracesFolder = fileURLToPath(new URL('traces/', import.meta.url))
+const given = readOptions(process.argv.slice(2))
+
+if (!available('spin')) process.exit(0)
+
+const began = performance.now()
+const searched = await inTurn(scopeWorks())
+const broken = await inTurn(rules.filter(isAsked).map((rule) => ({ name: rule.name, run: () => takeAway(rule) })))
+const strays = given.only === undefined ? strayTraces() : []
+if (given.write) await Promise.all(strays.map((file) => rm(join(tracesFolder, file))))
+report()
+
+function report(): void {
+  const ok = [...searched, ...broken].every((line) => line.ok) && (given.write || strays.length === 0)
+  if (searched.length > 0) table(['scope', 'searched for', 'states', 'transitions', 'longest', 'seconds', ''], searched)
+  if (broken.length > 0) table(['rule taken away', 'breaks', 'steps', 'states', 'kept trace', ''], broken)
+  for (const file of strays) console.log(`\ntraces/${file} belongs to no rule.`)
+  const seconds = (performance.now() - began) / 1000
+  console.log(`\n${ok ? 'Everything holds' : 'Something does not hold'} (${seconds.toFixed(0)} s).`)
+  if (given.json) console.log(JSON.stringify({ ok, scopes: searched, rules: broken }))
+  process.exitCode = ok ? 0 : 1
+}
+
+function scopeWorks(): Work[] {
+  const wanted = scopes.filter(
+    (scope) => isAsked(scope) && (given.large || scope.large !== true || given.only === scope.name),
+  )
+  const promised = wanted.flatMap(({ name, defines, endless, large }) => [
+    scopeWork(name, 'broken promises', large === true ? 'compressed' : 'exhaustive', defines),
+    ...(endless === true ? [scopeWork(name, 'endless executions', 'endless', defines)] : []),
+  ])
+  const idle = given.large && given.only === undefined ? spared : []
+  return [
+    ...promised,
+    ...idle.map(({ without, within }) =>
+      scopeWork(`${without} changes nothing`, 'broken promises', 'exhaustive', { ...within, [without]: true }),
+    ),
+  ]
+}
+
+function scopeWork(name: string, sought: string, way: Way, defines: Defines): Work {
+  return {
+    name: `${name}: ${sought}`,
+    async run() {
+      const found = await search(way, defines)
+      const counts = [found.states, found.transitions, found.depth].map((count) => count.toLocaleString('en'))
+      if (found.errors > 0) console.error(['', ...found.steps, ''].join('\n'))
+      const result = `errors: ${String(found.errors)}`
+      return { name, ok: found.errors === 0, cells: [name, sought, ...counts, found.seconds.toFixed(1), result] }
+    },
+  }
+}
+
+/** Without its rule the model must break a promise, the same way as in the kept trace; and its test must exist. */
+async function takeAway(rule: Rule): Promise<Line> {
+  const found = await search('shortest', { ...rule.within, [rule.without]: true })
+  const kept = found.errors === 0 ? 'none' : await compareTrace(rule, found)
+  const tested = hasTest(rule)
+  const ok = found.errors > 0 && brokenPromise(found) !== '' && kept !== 'differs' && kept !== 'missing' && tested
+  const cells = [
+    rule.name,
+    brokenPromise(found) || 'nothing',
+    String(traceLength(found)),
+    found.states.toLocaleString('en'),
+    kept,
+    tested ? '' : `no test: ${rule.test.title}`,
+  ]
+  return { name: rule.name, ok, cells }
+}
+
+async function compareTrace(rule: Rule, found: Search): Promise<'same' | 'differs' | 'missing' | 'written'> {
+  const path = join(tracesFolder, `${rule.name}.md`)
+  const text = traceText(rule, found)
+  if (given.write) {
+    await mkdir(tracesFolder, { recursive: true })
+    await writeFile(path, text)
+    return 'written'
+  }
+  if (!existsSync(path)) return 'missing'
+  return readFileSync(path, 'utf8') === text ? 'same' : 'differs'
+}
+
+function hasTest({ test }: Rule): boolean {
+  const path = join(root, test.file)
+  if (!existsSync(path)) return false
+  const text = readFileSync(path, 'utf8')
+  return [`'${test.title}'`, `"${test.title}"`].some((quoted) => text.includes(quoted))
+}
+
+/** Traces of rules that are no more. */
+function strayTraces(): string[] {
+  if (!existsSync(tracesFolder)) return []
+  return readdirSync(tracesFolder).filter((file) => !rules.some(({ name }) => file === `${name}.md`))
+}
+
+async function inTurn(works: readonly Work[]): Promise<Line[]> {
+  const lines: Line[] = []
+  const left = works.map((work, index) => ({ work, index }))
+  const worker = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const { work, index } = next
+      const begin = performance.now()
+      lines[index] = await work.run()
+      const seconds = ((performance.now() - begin) / 1000).toFixed(1).padStart(6)
+      console.error(`${seconds} s  ${lines[index].ok ? 'ok    ' : 'FAILED'} ${work.name}`)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, worker))
+  return lines
+}
+
+function table(head: readonly string[], lines: readonly Line[]): void {
+  const rows = [head, ...lines.map(({ cells }) => cells)]
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  console.log('')
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+}
+
+function isAsked({ name }: { readonly name: string }): boolean {
+  return given.only === undefined || given.only === name
+}
+
+interface Given {
+  readonly json: boolean
+  readonly large: boolean
+  readonly write: boolean
+  readonly only?: string
+}
+
+function readOptions(args: readonly string[]): Given {
+  const rest = args.filter((arg) => !['--json', '--large', '--write'].includes(arg))
+  const [flag, only] = rest
+  const names = [...scopes, ...rules].map(({ name }) => name)
+  if (rest.length > 0 && (flag !== '--only' || only === undefined || rest.length > 2 || !names.includes(only))) {
+    console.error(`Options: --json --large --write --only NAME, where NAME is one of:\n  ${names.join('\n  ')}`)
+    process.exit(2)
+  }
+  return {
+    json: args.includes('--json'),
+    large: args.includes('--large'),
+    write: args.includes('--write'),
+    ...(only === undefined ? {} : { only }),
+  }
+}
