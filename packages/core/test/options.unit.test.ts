@@ -40,7 +40,9 @@ describe('the options of an outbox', () => {
   })
 
   it('take a registry and nothing that only looks like one, and serializeWrites as a yes or no', () => {
-    expect(problemsOf(() => readOutboxOptions({ client, serializeWrites: false, events: defineEvents({}) }))).toEqual([])
+    expect(problemsOf(() => readOutboxOptions({ client, serializeWrites: false, events: defineEvents({}) }))).toEqual(
+      [],
+    )
     for (const bad of [{ events: {} }, { events: { definitions: {} } }, { serializeWrites: 'yes' }])
       expect(problemsOf(() => readOutboxOptions({ client, ...bad } as never))).toEqual(Object.keys(bad))
   })

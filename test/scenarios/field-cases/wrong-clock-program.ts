@@ -17,7 +17,7 @@ liveWithParent()
 const { databaseUrl, offsetMs, leaseMs } = readOrders() as WrongClockOrders
 
 globalThis.Date = new Proxy(Date, {
-  construct: (right, given: []) => (given.length === 0 ? new right(right.now() + offsetMs) : new right(...given)),
+  construct: (right, given) => new right(...((given.length === 0 ? [right.now() + offsetMs] : given) as [number])),
   get: (right, name, receiver): unknown =>
     name === 'now' ? () => right.now() + offsetMs : Reflect.get(right, name, receiver),
 })

@@ -62,10 +62,7 @@ export function fromPg<P extends PgPool>(pool: P): SqlClient<PgClient, PgPool | 
         // A transaction of the caller's decides: BEGIN would be ignored in it, and COMMIT would end it.
         return run(db, state === 'open' ? nested : whole)
       }
-      const client = await db.connect()
-      // A connection that breaks between two statements says so in an event, which would end the process if nobody
-      // listened. The next statement fails with it.
-      client.on('error', ignore)
+      const client = await takeClient(db)
       let broken = true
       try {
         const result = await run(client, whole)
@@ -80,9 +77,31 @@ export function fromPg<P extends PgPool>(pool: P): SqlClient<PgClient, PgPool | 
       }
     },
     async connect() {
-      return ownedPgConnection(await pool.connect(), (client) => client.release(true))
+      return ownedPgConnection(await takeClient(pool), (client) => client.release(true))
     },
   }
+}
+
+type TakeClient = (error: Error | undefined, client: PgPoolClient | undefined) => void
+
+/**
+ * A connection that breaks between two statements says so in an event, which would end the process if nobody listened;
+ * the next statement fails with it. The pool stops listening when it gives a client away, and a server that ends a new
+ * session can say so in the same breath: when a promise is awaited, the event has passed. The callback comes in time.
+ */
+function takeClient(pool: PgPool): Promise<PgPoolClient> {
+  return new Promise((resolve, reject) => {
+    const taken = (client: PgPoolClient): void => {
+      client.on('error', ignore)
+      resolve(client)
+    }
+    const given: unknown = (pool as { connect(callback: TakeClient): unknown }).connect((error, client) => {
+      if (client === undefined) reject(error ?? new Error('the pool gave no client'))
+      else taken(client)
+    })
+    // A pool of somebody's own may know promises only.
+    if (given instanceof Promise) (given as Promise<PgPoolClient>).then(taken, reject)
+  })
 }
 
 function refuseNoClient(tx: PgClient): void {

@@ -35,7 +35,7 @@ where ln(case current_setting('inorder.transaction', true) when 'open' then 1::f
 /** The columns of a record in PostgreSQL's text form: `(1,,"a ""b""")`, where nothing at all is null. */
 export function readRecord(record: string): Row {
   const columns: (string | null)[] = []
-  const column = /(?:"((?:[^"\\]|""|\\[^])*)"|([^,)]*))([,)])/gy
+  const column = /(?:"((?:[^"\\]|""|\\[^])*)"|([^",)]*))([,)])/gy
   column.lastIndex = 1
   for (;;) {
     const [, quoted, plain, end] = column.exec(record) ?? []

@@ -14,7 +14,7 @@ describe('a parameter', () => {
     [[1, 1.5, -1n, true], '{1,1.5,-1,true}'],
     [[Uint8Array.of(0, 255), new Uint8Array()], String.raw`{"\\x00ff","\\x"}`],
     [[Buffer.from('abcd').subarray(1, 3)], String.raw`{"\\x6263"}`],
-  ])('that is an array becomes the text of one: %j', (value, text) => {
+  ])('that is an array becomes the text of one', (value, text) => {
     expect(asParameter(value)).toBe(text)
   })
 })

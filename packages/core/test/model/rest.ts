@@ -85,9 +85,9 @@ export async function heal(world: World): Promise<void> {
 
 /** Lets time pass until the same events are left twice. */
 export async function drain(world: World): Promise<void> {
-  for (let before = ''; world.wrong === undefined; ) {
+  for (let before = ''; isRight(world); ) {
     await settleDown(world)
-    while (world.broker.calls.length > 0 && world.wrong === undefined) {
+    while (world.broker.calls.length > 0 && isRight(world)) {
       for (const call of world.broker.calls) world.broker.answer(call, { acknowledged: call.events.length, beyond: 0 })
       await world.traffic.rest()
       await settleDown(world)
@@ -103,6 +103,10 @@ export async function drain(world: World): Promise<void> {
     before = left
     await pass(world, 3)
   }
+}
+
+function isRight({ wrong }: World): boolean {
+  return wrong === undefined
 }
 
 function model(world: World): readonly Known[] {

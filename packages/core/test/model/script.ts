@@ -29,14 +29,16 @@ export type Step =
       readonly beyond: number
       readonly settle: Fate | undefined
     }
-  | { readonly do: 'beat' | 'expire' | 'start' | 'leave'; readonly relay: number }
+  | { readonly do: 'beat' | 'start' | 'leave'; readonly relay: number }
+  | { readonly do: 'expire'; readonly relay: number }
   | { readonly do: 'crash'; readonly relay: number; readonly arrived: number }
   | { readonly do: 'cut'; readonly relay: number; readonly stretch: Stretch }
   | { readonly do: 'pass'; readonly hours: number }
   | { readonly do: 'skew'; readonly hours: number }
   | { readonly do: 'hold' | 'release'; readonly topic: 'a' | 'b'; readonly key: 'x' | 'y' | undefined }
   | { readonly do: 'requeue'; readonly topic: 'a' | 'b' }
-  | { readonly do: 'discard' | 'replay' | 'delete' | 'revive' | 'fail'; readonly event: number }
+  | { readonly do: 'discard' | 'replay'; readonly event: number }
+  | { readonly do: 'delete' | 'revive' | 'fail'; readonly event: number }
   | { readonly do: 'reschedule'; readonly event: number; readonly later: boolean }
   | { readonly do: 'purge' }
   | { readonly do: 'rest' }
