@@ -43,7 +43,8 @@ module.exports = {
     })),
     {
       name: 'clients-import-the-contract-only',
-      comment: 'A client turns a driver into the contract. It knows no use case, and no statement but the guard around one.',
+      comment:
+        'A client turns a driver into the contract. It knows no use case, and no statement but the guard around one.',
       severity: 'error',
       from: { path: `${core}clients/` },
       to: { path: core, pathNot: [`${core}(contract|clients)/`, `${core}storage/guarded-statement\\.ts$`] },

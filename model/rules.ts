@@ -1,17 +1,5 @@
+import type { Rule } from './rule.ts'
 import type { Defines } from './spin.ts'
-
-/** A rule of the relay or of its statements, and what happens without it. */
-export interface Rule {
-  /** Also the name of its trace in traces/. */
-  readonly name: string
-  readonly rule: string
-  /** The name in the model that takes it away. */
-  readonly without: string
-  /** The smallest world in which that shows. */
-  readonly within: Defines
-  /** A test that constructs it against a real server, in this file under this name. */
-  readonly test: { readonly file: string; readonly title: string }
-}
 
 const two: Defines = { RELAYS: 2, PLAIN_WRITERS: true, ANSWERS_AT_ONCE: true, TAKEOVERS: 1 }
 const late: Defines = { EVENTS: 3, PLAIN_WRITERS: true }

@@ -51,8 +51,8 @@ const compilation: Record<Way, readonly string[]> = {
 export async function search(way: Way, defines: Defines): Promise<Search> {
   const folder = await mkdtemp(join(tmpdir(), 'inorder-model-'))
   try {
-    const flags = Object.entries({ ...defines, ...(way === 'shortest' ? { SHORTEST: true as const } : {}) }).map(
-      ([name, value]) => (value === true ? `-D${name}` : `-D${name}=${String(value)}`),
+    const flags = Object.entries({ ...defines, ...(way === 'shortest' ? { SHORTEST: true } : {}) }).map(
+      ([name, value]) => (typeof value === 'boolean' ? `-D${name}` : `-D${name}=${String(value)}`),
     )
     await run('spin', ['-a', ...flags, model], folder)
     await run('gcc', ['-w', ...compilation[way], '-o', 'pan', 'pan.c'], folder)

@@ -1,4 +1,4 @@
-import type { Rule } from './rules.ts'
+import type { Rule } from './rule.ts'
 import type { Search } from './spin.ts'
 
 /** The last line of a trace names the promise that it breaks. */

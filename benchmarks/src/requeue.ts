@@ -1,4 +1,4 @@
-import { createOutbox, fromPg, type Outbox, type PgPool, type SqlConnector } from '@inorder/core'
+import { createOutbox, fromPg, type Outbox, type PgClient, type PgPool, type SqlConnector } from '@inorder/core'
 import pg from 'pg'
 import { type Benchmark, type BenchmarkContext, wanted } from './benchmark.ts'
 import { type Figure, rounded } from './figure.ts'
@@ -124,7 +124,7 @@ function statementFigure(verb: string, statements: readonly number[]): Figure {
 
 interface Timed extends AsyncDisposable {
   readonly url: string
-  readonly outbox: Outbox<never, never>
+  readonly outbox: Outbox<PgClient, PgPool | PgClient>
   /** How long each statement of the operator took, in ms. */
   readonly statements: number[]
 }

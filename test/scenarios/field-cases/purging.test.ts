@@ -89,7 +89,8 @@ describe('purging', () => {
     const person = await scene.pool.connect()
     await person.query('begin')
     const { rows } = await person.query<{ id: string }>(
-      "select id from outbox.events where published_at < now() - interval '7 days' order by published_at offset 500 limit 1 for update",
+      `select id from outbox.events where id = (
+select id from outbox.events where published_at < now() - interval '7 days' order by published_at offset 500 limit 1) for update`,
     )
     let last = performance.now()
     const purges = await Promise.all(

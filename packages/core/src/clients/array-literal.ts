@@ -10,7 +10,7 @@ function element(value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
   if (value instanceof Uint8Array) return `"\\\\x${hex(value)}"`
   if (typeof value === 'string') return `"${value.replace(/["\\]/g, '\\$&')}"`
-  return String(value)
+  return `${value as number | bigint | boolean}`
 }
 
 function hex({ buffer, byteOffset, byteLength }: Uint8Array): string {

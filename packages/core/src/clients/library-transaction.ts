@@ -54,6 +54,8 @@ export async function libraryTransaction<Tx extends object, T>(
             if (!over) resolve(result)
           },
           (error: unknown) => {
+            // Whatever the caller threw comes back as it is.
+            // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
             if (!over) reject(error)
           },
         )

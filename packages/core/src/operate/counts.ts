@@ -56,7 +56,7 @@ export async function counts(parts: OperatorParts, options: CountsOptions): Prom
 }
 
 /** Puts the rows of both statements together. Pure. */
-export function summarize(
+function summarize(
   { rows, more, oldestMs }: CountedEvents,
   published: readonly { readonly topic: string; readonly count: number }[],
 ): Counts {

@@ -95,11 +95,11 @@ const laneRule: OptionRule = {
 }
 
 /** What names a topic, a key or a lane. */
-export const laneTable = {
+export const laneTable: Readonly<Record<'topic' | 'key' | 'lane', OptionRule>> = {
   topic: textOption({ maxBytes: 255 }),
   key: keyRule(),
   lane: laneRule,
-} as const satisfies OptionTable
+}
 
 export const dateRule: OptionRule = {
   check(value) {
@@ -146,7 +146,7 @@ const ranges = [
 ] as const satisfies readonly (readonly [keyof AnyFilter, keyof AnyFilter])[]
 
 /** Everything that is wrong with a filter. */
-export function filterProblems(filter: EventFilter, { table }: FilterRules): Problem[] {
+function filterProblems(filter: EventFilter, { table }: FilterRules): Problem[] {
   const problems = optionProblems(filter, table).map(({ path, message }) => ({
     path: path === 'options' ? 'filter' : `filter.${path}`,
     message,

@@ -37,12 +37,17 @@ function describe(value: unknown): string {
       return `${value.name}${code}: ${value.message}`
     }
     if (typeof value === 'function') return 'a function'
-    // It has none where `toJSON` gives nothing.
-    if (typeof value === 'object') return JSON.stringify(value) ?? 'an error without a text'
+    if (typeof value === 'object') return textOfObject(value)
     return typeof value === 'symbol' ? value.toString() : `${value as string | number | bigint | boolean}`
   } catch {
     return 'an error that cannot be shown'
   }
+}
+
+/** An object has no text where its `toJSON` gives nothing, whatever the type of JSON.stringify says. */
+function textOfObject(value: object | null): string {
+  const text: unknown = JSON.stringify(value)
+  return typeof text === 'string' ? text : 'an error without a text'
 }
 
 /**

@@ -30,8 +30,9 @@ export function acknowledgeStatement(
 ): (parameters: SettleParameters) => Statement {
   const text = `with t as materialized (select set_config('lock_timeout', '${String(lockTimeoutMs)}', true)),
 own as materialized (${ownedSlotsSql(names)}),
-p as (${publishedSql(names, acknowledged, 'unnest($5::bigint[], $6::uuid[], $7::int[], $8::int[]) x(id, event_id, requeues, attempts)')}
-  where (select count(*) = 1 from t) and e.id = any(array(select unnest($5::bigint[]))) and e.id = x.id and e.event_id = x.event_id and e.requeues = x.requeues and e.attempts = x.attempts
+p as (${publishedSql(names, acknowledged)}
+  where (select count(*) = 1 from t) and e.id = any(array(select unnest($5::bigint[])))
+    and ((e.id, e.event_id, e.requeues, e.attempts) in (select * from unnest($5::bigint[], $6::uuid[], $7::int[], $8::int[]))) is true
     and e.status in ('pending', '')
   returning e.id)${forgetFailuresSql(names, acknowledged)}
 select (select array_agg(id) from p), null, (select array_agg(slot) from own), $5::bigint[], null`

@@ -77,7 +77,7 @@ export interface Model {
   runs(): Runs
 }
 
-export function laneOf({ topic, key, ordering }: NewKnown, number: number): string {
+function laneOf({ topic, key, ordering }: NewKnown, number: number): string {
   if (ordering === 'total') return 'total'
   return ordering === 'none' || key === null ? `event ${number}` : `${topic}/${key}`
 }

@@ -62,7 +62,7 @@ const dayMs = 24 * hourMs
 /** Once in so long a relay sweeps what nobody told it of; a script is over before that. */
 export const sweepIntervalMs: number = 10 * dayMs
 
-export const backoff = { baseHours: 1, capHours: 2 } as const
+const backoff = { baseHours: 1, capHours: 2 } as const
 
 export async function openTheatre(): Promise<Theatre> {
   const url = await freshDatabase()

@@ -8,6 +8,12 @@ import { testPublisher } from '../support/test-publisher.ts'
 
 const shared = sharedStand()
 
+/** A rejection with anything at all. */
+async function rejecting(reason: unknown): Promise<never> {
+  await Promise.resolve()
+  throw reason as Error
+}
+
 const quick = { backoffBaseMs: 5, backoffCapMs: 10, breakerMinMs: 1, breakerMaxMs: 10 }
 
 /** Nothing of the library may leave a rejection that nobody handles: it would end the user's process. */
@@ -71,9 +77,9 @@ describe('an answer of no known shape', () => {
 describe('a thrown value', () => {
   it.each<[string, (run: readonly OutboxEvent[]) => Promise<RunResult>]>([
     ['thrown before anything waits', () => hostile()],
-    ['undefined', () => Promise.reject(undefined)],
-    ['a text', () => Promise.reject('down')],
-    ['one that throws when it is read', () => Promise.reject(hostile())],
+    ['undefined', () => rejecting(undefined)],
+    ['a text', () => rejecting('down')],
+    ['one that throws when it is read', () => rejecting(hostile())],
     [
       'an error in a circle',
       () =>

@@ -17,6 +17,12 @@ afterEach(() => {
 })
 const topicOf = ({ topic }: OutboxEvent): string => topic
 
+/** A rejection with anything at all. */
+async function rejecting(reason: unknown): Promise<never> {
+  await Promise.resolve()
+  throw reason as Error
+}
+
 const quick = { backoffBaseMs: 5, backoffCapMs: 10, breakerMinMs: 1, breakerMaxMs: 10 }
 
 /** Nothing of the library may leave a rejection that nobody handles: it would end the user's process. */
@@ -187,8 +193,8 @@ describe('a connection to the broker', () => {
   it('that fails in every way is tried again for ever', async () => {
     const ways: (() => Promise<void>)[] = [
       () => hostile(),
-      () => Promise.reject(hostile()),
-      () => Promise.reject(undefined),
+      () => rejecting(hostile()),
+      () => rejecting(undefined),
       (): never => {
         throw new Error('at once')
       },

@@ -1,0 +1,14 @@
+import type { Defines } from './spin.ts'
+
+/** A rule of the relay or of its statements, and what happens without it. */
+export interface Rule {
+  /** Also the name of its trace in traces/. */
+  readonly name: string
+  readonly rule: string
+  /** The name in the model that takes it away. */
+  readonly without: string
+  /** The smallest world in which that shows. */
+  readonly within: Defines
+  /** A test that constructs it against a real server, in this file under this name. */
+  readonly test: { readonly file: string; readonly title: string }
+}
