@@ -12,3 +12,6 @@ export interface Rule {
   /** A test that constructs it against a real server, in this file under this name. */
   readonly test: { readonly file: string; readonly title: string }
 }
+
+/** Names a test of core. */
+export const at = (file: string, title: string): Rule['test'] => ({ file: `packages/core/test/${file}`, title })

@@ -61,3 +61,12 @@ test('public packages have the same fields', () => {
   if (core === undefined) throw new Error('packages/core is gone')
   expect(manifests.flatMap(({ manifest }) => packageFaults(manifest, core.manifest))).toEqual([])
 })
+
+test('every guarantee is listed with a test that exists', () => {
+  const listed = [...read('docs/explanation/guarantees.md').matchAll(/^\|.*\| `(.+?)`: (.+) \|$/gm)]
+  expect(listed.length).toBeGreaterThan(20)
+  const missing = listed.filter(
+    ([, path = '', title = '']) => !existsSync(join(root, path)) || !read(path).includes(title),
+  )
+  expect(missing.map(([row]) => row)).toEqual([])
+})

@@ -17,7 +17,7 @@ export const unmarkedState = '2201E'
  * another is refused (0A000). Locks and indexes are those of the statement.
  *
  * - Outside the transaction the whole statement fails, so nothing of it stays. A check before it would leave a gap: with
- *   one, an event that nobody waited for was written after the ROLLBACK of its transaction, five times of five.
+ *   one, an event that nobody waited for was written after the ROLLBACK of its transaction, in both cases tried.
  * - One round trip for each session. The SAVEPOINT and RELEASE that it replaces are two, and leave the gap.
  * - `now()` against `statement_timestamp()` cannot tell: under the extended protocol they differ outside a transaction
  *   too.
