@@ -85,6 +85,8 @@ describe('three relays that share a broker which often fails', () => {
       }),
     )
     await Promise.all(relays.map(({ relay }) => relay.start()))
+    // Whoever comes first has all slots until the others have renewed once.
+    await expect.poll(() => relays.every(({ relay }) => relay.health().slots > 0), { timeout: 20_000 }).toBe(true)
     const keys = Array.from({ length: 25 }, (_, n) => `k${String(n)}`)
     // Each key has one writer, as the row lock of its aggregate would have it.
     const write = async (own: readonly string[]): Promise<void> => {
