@@ -134,7 +134,9 @@ export function contentPromises(open: OpenLibrary): void {
     const serialized = createOutbox({ client: shop.library.client, serializeWrites: true })
     await serialized.transaction(shop.library.db, async (tx) => {
       await serialized.enqueue(tx, event)
-      const held = await shop.admin.query("select from pg_locks where locktype = 'advisory' and granted")
+      const held = await shop.admin.query(
+        "select from pg_locks where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())",
+      )
       expect(held.rowCount).toBe(1)
     })
     await serialized.close()
