@@ -3,7 +3,7 @@ import type { Figure } from './figure.ts'
 import { rounded } from './figure.ts'
 import { fill, fillBlocked } from './fill.ts'
 import { openProber } from './probe.ts'
-import { openClient, openOutbox, startBenchmarkServer } from './server.ts'
+import { openClient, startBenchmarkServer } from './server.ts'
 
 const rowsOfALane = 10
 
@@ -12,8 +12,7 @@ export const blocked: Benchmark = {
   about: 'what 100,000 lanes that wait for a retry add to the time of find',
   async run({ rows: lanes = 100_000, say }) {
     await using server = await startBenchmarkServer()
-    const url = await server.postgres.createDatabase()
-    await (await openOutbox(url))[Symbol.asyncDispose]()
+    const url = await server.emptyOutbox()
     await using client = await openClient(url)
     await using prober = await openProber(url)
     const measure = async (name: string): Promise<{ idle: number; heads: number }> => {

@@ -1,7 +1,7 @@
 import type { MemoryBroker } from '@inorder/relay-memory'
 import type { Benchmark } from './benchmark.ts'
 import { type Figure, rounded } from './figure.ts'
-import { type BenchmarkServer, openOutbox, startBenchmarkServer } from './server.ts'
+import { type BenchmarkServer, startBenchmarkServer } from './server.ts'
 import { median, medianRatio, percentile } from './statistics.ts'
 import { eventsPerSecond, keys, runTraffic } from './traffic.ts'
 
@@ -51,8 +51,7 @@ export const bystanders: Benchmark = {
 }
 
 async function measureWay(server: BenchmarkServer, way: Way, seconds: number): ReturnType<typeof runTraffic> {
-  const url = await server.postgres.createDatabase()
-  await (await openOutbox(url))[Symbol.asyncDispose]()
+  const url = await server.emptyOutbox()
   const result = await runTraffic(url, {
     seconds,
     // It is tried as often as it can be, so that it costs the others the most.

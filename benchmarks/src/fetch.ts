@@ -50,7 +50,7 @@ async function measureRegime(
   rows: number,
   context: BenchmarkContext,
 ): Promise<Cell[]> {
-  const { url } = await emptyOutbox(server)
+  const url = await server.emptyOutbox()
   const others: AsyncDisposable[] = []
   try {
     return await measureSteps(regime, url, rows, context, async () => {
@@ -88,11 +88,6 @@ async function measureSteps(
   await using fresh = await openProber(url)
   cells.push(...(await measure(last, 'fresh', fresh, url, context)))
   return cells
-}
-
-async function emptyOutbox(server: BenchmarkServer): Promise<{ url: string }> {
-  await using under = await server.outbox()
-  return { url: under.url }
 }
 
 async function measure(

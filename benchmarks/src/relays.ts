@@ -2,7 +2,7 @@ import type { Benchmark, BenchmarkContext } from './benchmark.ts'
 import { type Figure, rounded } from './figure.ts'
 import { fill } from './fill.ts'
 import { pause, startCrew } from './relay-crew.ts'
-import { type BenchmarkServer, openClient, openOutbox, startBenchmarkServer } from './server.ts'
+import { type BenchmarkServer, openClient, startBenchmarkServer } from './server.ts'
 import { median, medianRatio } from './statistics.ts'
 
 const keys = 1000
@@ -60,8 +60,7 @@ async function drainByCrew(
   count: number,
   { rows = defaultRows, say }: BenchmarkContext,
 ): Promise<Drained> {
-  const url = await server.postgres.createDatabase()
-  await (await openOutbox(url))[Symbol.asyncDispose]()
+  const url = await server.emptyOutbox()
   await using client = await openClient(url)
   const crew = await startCrew(count, { url })
   await client.query('begin')

@@ -136,7 +136,7 @@ async function filled(
   key: string,
   columns: Record<string, string>,
 ): Promise<Timed> {
-  const { url } = await migrated(server)
+  const url = await server.emptyOutbox()
   await using client = await openClient(url)
   await client.query('set synchronous_commit = off')
   await fill(client, { rows, key, columns })
@@ -155,11 +155,6 @@ async function filled(
       await pool.end()
     },
   }
-}
-
-async function migrated(server: BenchmarkServer): Promise<{ url: string }> {
-  await using under = await server.outbox()
-  return { url: under.url }
 }
 
 function timed(connector: SqlConnector, onStatement: (ms: number) => void): Pick<SqlConnector, 'connect'> {

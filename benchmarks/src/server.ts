@@ -9,6 +9,8 @@ export interface BenchmarkServer extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>
   /** A migrated, empty outbox in a database of its own. */
   outbox(): Promise<OutboxUnderTest>
+  /** The same with nobody connected: its address. */
+  emptyOutbox(): Promise<string>
   /** A copy of a database that nobody is connected to: the same pages, the same statistics. */
   copy(template: string): Promise<string>
   drop(url: string): Promise<void>
@@ -43,6 +45,10 @@ export async function startBenchmarkServer(settings: Record<string, string> = {}
     environment,
     async outbox() {
       return openOutbox(await postgres.createDatabase())
+    },
+    async emptyOutbox() {
+      await using under = await openOutbox(await postgres.createDatabase())
+      return under.url
     },
     async copy(template) {
       const name = `copy_${Date.now().toString(36)}_${Math.random().toString(36).slice(2, 8)}`

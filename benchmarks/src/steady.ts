@@ -3,7 +3,7 @@ import { memoryBroker, memoryPublisher } from '@inorder/relay-memory'
 import { type Benchmark, type BenchmarkContext, wanted } from './benchmark.ts'
 import { countingClient } from './counting-client.ts'
 import { type Figure, rounded } from './figure.ts'
-import { openOutbox, startBenchmarkServer } from './server.ts'
+import { startBenchmarkServer } from './server.ts'
 import { percentile } from './statistics.ts'
 import { eventsPerSecond, keys, runTraffic } from './traffic.ts'
 
@@ -32,7 +32,7 @@ export const steady: Benchmark = {
     const broken: string[] = []
     const rows: string[][] = []
     for (const mode of modes.filter(({ name }) => wanted(context.only, name))) {
-      const { url } = await emptyOutbox(server.postgres.createDatabase())
+      const url = await server.emptyOutbox()
       context.say(`${mode.name}: writing for ${context.seconds} s`)
       const { latencies, committed } = await runTraffic(url, {
         seconds: context.seconds,
@@ -63,7 +63,7 @@ export const steady: Benchmark = {
       },
     ]
     if (wanted(context.only, 'idle')) {
-      const perSecond = await measureIdle(await server.postgres.createDatabase(), context)
+      const perSecond = await measureIdle(await server.emptyOutbox(), context)
       figures.push({ name: 'idle statements', value: perSecond, unit: '/s', target: { atMost: 7, tolerance: 0.1 } })
       tables.push({
         title: `An idle relay for ${idleSeconds} s`,
@@ -77,8 +77,7 @@ export const steady: Benchmark = {
 
 /** Every statement of a relay that has nothing to do, whatever its session: find, heartbeat and the background sweep. */
 async function measureIdle(url: string, { say }: BenchmarkContext): Promise<number> {
-  const { url: database } = await emptyOutbox(Promise.resolve(url))
-  const counting = countingClient(database)
+  const counting = countingClient(url)
   try {
     const relay = counting.outbox.relay({ publisher: memoryPublisher(memoryBroker()) })
     await relay.start()
@@ -93,11 +92,6 @@ async function measureIdle(url: string, { say }: BenchmarkContext): Promise<numb
   } finally {
     await counting.close()
   }
-}
-
-async function emptyOutbox(created: Promise<string>): Promise<{ url: string }> {
-  await using under = await openOutbox(await created)
-  return { url: under.url }
 }
 
 function pauseSeconds(seconds: number): Promise<void> {

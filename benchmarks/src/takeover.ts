@@ -3,7 +3,7 @@ import { type Figure, rounded } from './figure.ts'
 import { fill } from './fill.ts'
 import { pause, startCrew } from './relay-crew.ts'
 import { untilPublished } from './relays.ts'
-import { type BenchmarkServer, openClient, openOutbox, startBenchmarkServer } from './server.ts'
+import { type BenchmarkServer, openClient, startBenchmarkServer } from './server.ts'
 import { median } from './statistics.ts'
 
 const leaseMs = 10_000
@@ -62,7 +62,7 @@ export const takeover: Benchmark = {
 }
 
 async function afterKill(server: BenchmarkServer): Promise<number> {
-  const url = await emptyOutbox(server)
+  const url = await server.emptyOutbox()
   await using client = await openClient(url)
   const [victim, survivor] = await startCrew(2, { url })
   await victim?.kill()
@@ -75,7 +75,7 @@ async function afterKill(server: BenchmarkServer): Promise<number> {
 }
 
 async function afterStop(server: BenchmarkServer): Promise<{ tookMs: number; ownedMs: number }> {
-  const url = await emptyOutbox(server)
+  const url = await server.emptyOutbox()
   const [leaver, other] = await startCrew(2, { url })
   if (leaver === undefined || other === undefined) throw new Error('there are no two relays')
   const { tookMs } = await leaver.stop()
@@ -84,10 +84,4 @@ async function afterStop(server: BenchmarkServer): Promise<{ tookMs: number; own
   const ownedMs = performance.now() - began
   await other.stop()
   return { tookMs, ownedMs }
-}
-
-async function emptyOutbox(server: BenchmarkServer): Promise<string> {
-  const url = await server.postgres.createDatabase()
-  await (await openOutbox(url))[Symbol.asyncDispose]()
-  return url
 }
