@@ -4,6 +4,8 @@ import type { Names } from './names.ts'
 /** An event as it is written. */
 export interface NewEvent {
   readonly eventId: string
+  /** Whether the id came from the caller, so that it may be there already. */
+  readonly chosenId: boolean
   readonly topic: string
   readonly key: string | null
   readonly type: string | null
@@ -26,6 +28,9 @@ export interface NewEvent {
  * A delay is added to the database's clock, never to the caller's.
  */
 export function insertEventsStatement(names: Names, events: readonly NewEvent[]): Statement {
+  const [event] = events
+  if (event !== undefined && events.length === 1 && event.delayMs === null && event.availableAt === null)
+    return insertOneStatement(names, event)
   const ordered = events.some(({ ordering }) => ordering !== null)
   const text = `insert into ${names.table('events')} (event_id, topic, key, type, payload, content_type, headers, status, available_at, ready_at${ordered ? ', ordering' : ''})
 select n.event_id, n.topic, n.key, n.type, n.payload, n.content_type, n.headers::jsonb, case when t.at is null then 'pending' else 'scheduled' end, t.at, coalesce(t.at, now())
@@ -34,7 +39,7 @@ from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::tex
   n(event_id, topic, key, type, payload, content_type, headers, delay, at, ordering, position)
 cross join lateral (select coalesce(n.at, clock_timestamp() + n.delay * interval '1 ms') at) t
 order by n.position
-on conflict (event_id) do nothing
+${onConflict(events)}
 returning id, event_id`
   return {
     text,
@@ -51,6 +56,27 @@ returning id, event_id`
       events.map(({ ordering }) => ordering),
     ],
   }
+}
+
+/**
+ * The commonest call by far. Without lists to take apart the server plans and runs it in two thirds of the time. Bytes and
+ * JSON are given as a list and as text all the same: libraries that serialize by the type of a parameter do it to text too.
+ */
+function insertOneStatement(names: Names, event: NewEvent): Statement {
+  const { eventId, topic, key, type, payload, contentType, headers, ordering } = event
+  const ordered = ordering !== null
+  return {
+    text: `insert into ${names.table('events')} (event_id, topic, key, type, payload, content_type, headers${ordered ? ', ordering' : ''})
+values ($1::uuid, $2::text, $3::text, $4::text, ($5::bytea[])[1], $6::text, $7::text::jsonb${ordered ? ', $8::text' : ''})
+${onConflict([event])}
+returning id, event_id`,
+    values: [eventId, topic, key, type, [payload], contentType, headers, ...(ordered ? [ordering] : [])],
+  }
+}
+
+/** An id that was made for the call is nobody else's, and an insert that may not conflict writes less WAL. */
+function onConflict(events: readonly NewEvent[]): string {
+  return events.some(({ chosenId }) => chosenId) ? 'on conflict (event_id) do nothing' : ''
 }
 
 export function readInserted(rows: readonly Row[]): Map<string, string> {

@@ -94,6 +94,7 @@ export function checkEvent(input: EventInput, limits: EventLimits): Checked {
   return {
     event: {
       eventId: eventId?.toLowerCase() ?? newEventId(),
+      chosenId: eventId !== undefined,
       topic,
       key,
       type: type ?? null,

@@ -76,6 +76,7 @@ export function statementsFor({ previous, heads, continued, swept }: Situation):
       names,
       Array.from({ length: 100 }, (_, number) => ({
         eventId: randomUUID(),
+        chosenId: true,
         topic: 'orders',
         key: `new-${number}`,
         type: null,

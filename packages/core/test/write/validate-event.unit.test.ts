@@ -20,6 +20,7 @@ describe('an event', () => {
   it('with nothing but topic, key and payload is written for now, in the mode of the outbox', () => {
     expect(eventOf({})).toEqual({
       eventId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      chosenId: false,
       topic: 'orders',
       key: 'a',
       type: null,
@@ -46,6 +47,7 @@ describe('an event', () => {
       topic: 'orders',
       headers: '{"a":"b"}',
       eventId: 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6',
+      chosenId: true,
       delayMs: null,
       availableAt: '1970-01-01T00:00:00.001Z',
     })
