@@ -31,7 +31,7 @@ export interface AnswerCounts {
 export type Doubt = (relay: string, at: bigint) => boolean
 
 export function countAnswers(): AnswerCounts {
-  const totals = { acknowledged: 0, rejected: 0, permanent: 0, unavailable: 0, unknown: 0 }
+  const totals = { acknowledged: 0, rejected: 0, permanent: 0, transient: 0, unavailable: 0, unknown: 0 }
   const byEvent = new Map<string, { relay: string; at: bigint; kind: string }[]>()
   return {
     get acknowledged() {

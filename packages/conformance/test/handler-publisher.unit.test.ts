@@ -1,4 +1,4 @@
-import { handlerPublisher, type OutboxEvent, type Publisher } from '@inorder/core'
+import { handlerPublisher, type OutboxEvent, type Publisher, transient } from '@inorder/core'
 import { describe, test } from 'vitest'
 import { type ConformanceSubject, conformanceCases, type Delivered } from '../src/index.ts'
 
@@ -12,7 +12,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 }
 
 /** The publisher whose broker is a handler: what it took note of is what was delivered. */
-function subject(ears: Ears, maxRun: number): ConformanceSubject {
+function subject(ears: Ears, maxRun: number, refusal: (cause: Error) => Error): ConformanceSubject {
   const delivered: Delivered[] = []
   const poisoned = new Set<string>()
   let stall: Promise<void> | undefined
@@ -22,7 +22,7 @@ function subject(ears: Ears, maxRun: number): ConformanceSubject {
     const stalled = stall
     await (ears === 'heed their signal' && stalled !== undefined ? Promise.race([stalled, aborted(signal)]) : stalled)
     if (ears === 'heed their signal' || stalled === undefined) signal.throwIfAborted()
-    if (poisoned.has(event.eventId)) throw new Error('The handler was told to refuse this event')
+    if (poisoned.has(event.eventId)) throw refusal(new Error('The handler was told to refuse this event'))
     delivered.push(event)
     if (losing) await aborted(signal)
   }
@@ -57,11 +57,12 @@ function subject(ears: Ears, maxRun: number): ConformanceSubject {
 }
 
 // A run of more than one event never reaches it from a relay, but it keeps the contract of one too.
-describe.each<[Ears, number]>([
-  ['heed their signal', 1],
-  ['heed their signal', 100],
-  ['ignore their signal', 1],
-])('handlerPublisher, whose handlers %s, in runs of %i', (ears, maxRun) => {
-  for (const { name, skipped, run } of conformanceCases(subject(ears, maxRun)))
+describe.each<[Ears, string, number, (cause: Error) => Error]>([
+  ['heed their signal', 'rejected', 1, (cause) => cause],
+  ['heed their signal', 'rejected', 100, (cause) => cause],
+  ['heed their signal', 'transient', 100, transient],
+  ['ignore their signal', 'rejected', 1, (cause) => cause],
+])('handlerPublisher, whose handlers %s and refuse as %s, in runs of %i', (ears, _, maxRun, refusal) => {
+  for (const { name, skipped, run } of conformanceCases(subject(ears, maxRun, refusal)))
     test.skipIf(skipped !== undefined)(skipped === undefined ? name : `${name} (skipped: ${skipped})`, run)
 })

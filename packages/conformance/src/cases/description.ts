@@ -2,7 +2,7 @@ import type { RunResult } from '@inorder/core'
 import type { CaseDefinition } from '../case.ts'
 import { equal, expect, why } from '../scene.ts'
 
-const failureKinds = ['rejected', 'permanent', 'unavailable', 'unknown']
+const failureKinds = ['rejected', 'permanent', 'transient', 'unavailable', 'unknown']
 
 /** What a publisher says about itself, its outcomes and its broker. */
 export const descriptionCases: readonly CaseDefinition[] = [
@@ -84,7 +84,8 @@ export const descriptionCases: readonly CaseDefinition[] = [
   },
 ]
 
-function mustBeWellFormed(result: RunResult, length: number): void {
+/** A prefix, and a failure of a known kind exactly when it is not the whole run. */
+export function mustBeWellFormed(result: RunResult, length: number): void {
   const { acknowledged, failure, receipts } = result
   const inRange = Number.isInteger(acknowledged) && acknowledged >= 0 && acknowledged <= length
   expect(inRange, `acknowledged as a whole number from 0 to ${String(length)}`, acknowledged)

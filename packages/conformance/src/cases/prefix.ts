@@ -1,6 +1,7 @@
 import type { OutboxEvent } from '@inorder/core'
 import type { CaseDefinition } from '../case.ts'
 import { equal, expect, idsOf, type Scene, why } from '../scene.ts'
+import { mustBeWellFormed } from './description.ts'
 
 const runLength = 5
 const largestChecked = 64 * 1024 * 1024
@@ -60,6 +61,7 @@ async function mustStopAt(scene: Scene, events: readonly OutboxEvent[], index: n
     index,
     `Acknowledged events of a run whose event ${String(index)} is refused (${why(result)})`,
   )
+  mustBeWellFormed(result, events.length)
   const { failure } = result
   expect(failure !== undefined, 'a failure for the refused event', result)
   expect(failure.kind !== 'unknown', 'an answer about the refused event', why(result))

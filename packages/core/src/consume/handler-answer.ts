@@ -56,8 +56,10 @@ export function retryAt(date: Date, cause?: unknown): Error {
 }
 
 /**
- * Throw it in a handler for what is no fault of the event, such as a database that is down. Its key waits, with growing
- * pauses, and no other does. An attempt is counted only where the same handler succeeded for another event meanwhile.
+ * Throw it in a handler for what is no fault of the event, such as a service that is down. It is tried again until it
+ * succeeds, and never counts an attempt, whatever other events do. Its key waits, with pauses that grow like the backoff,
+ * and no other does. Those pauses are kept in memory: a relay that takes over tries at once. The handlers of up to
+ * `maxInFlightPerDestination` keys can wait so at one time; the other keys of that handler then take turns with them.
  */
 export function transient(cause?: unknown): Error {
   return new HandlerAnswer('not now', cause, { kind: 'transient', again: null })
@@ -80,7 +82,7 @@ export function failureOf(thrown: unknown): Failure {
   const cause = (thrown as HandlerAnswer).cause ?? thrown
   const wait = waitMs(given.again)
   const retry = wait === undefined ? {} : { retryAfterMs: wait }
-  return { kind: given.kind === 'transient' ? 'unknown' : given.kind, cause, ...retry }
+  return { kind: given.kind, cause, ...retry }
 }
 
 function waitMs(again: Again): number | undefined {

@@ -45,11 +45,13 @@ export interface RunResult {
  *
  * - `rejected`: an answer about this message; counts an attempt.
  * - `permanent`: will never be accepted (too large, invalid); the event fails at once.
+ * - `transient`: not taken, for a passing reason that is no fault of the event; certainly not delivered. Retried with
+ *   backoff for as long as it takes, no attempt. Its lane alone waits; with `unavailable` the destination does.
  * - `unavailable`: the destination, or the whole broker when `destination` is absent, takes nothing; no attempt.
  * - `unknown`: may have been delivered; retried with the same dedupe id, counted only while the destination
  *   acknowledges other events.
  */
-export type FailureKind = 'rejected' | 'permanent' | 'unavailable' | 'unknown'
+export type FailureKind = 'rejected' | 'permanent' | 'transient' | 'unavailable' | 'unknown'
 
 export interface Failure {
   readonly kind: FailureKind

@@ -142,7 +142,7 @@ function judgeDestination(
     if (breakers.unavailable(down, now, failure.cause, failure.retryAfterMs)) {
       emit({ kind: 'breaker', destination: down, open: true, cause: failure.cause })
     }
-  } else if (failure?.kind === 'rejected') answered(destination, context)
+  } else if (failure?.kind === 'rejected' || failure?.kind === 'transient') answered(destination, context)
   breakers.probeEnded(lane.id, now)
 }
 

@@ -12,7 +12,7 @@ export interface Outcome {
   readonly fault?: string
 }
 
-const kinds: ReadonlySet<string> = new Set(['rejected', 'permanent', 'unavailable', 'unknown'])
+const kinds: ReadonlySet<string> = new Set(['rejected', 'permanent', 'transient', 'unavailable', 'unknown'])
 
 /** Reads a publisher's answer. Whatever the contract does not allow is an unknown outcome of the whole run. */
 export function readOutcome(result: unknown, length: number): Outcome {

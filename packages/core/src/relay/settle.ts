@@ -55,10 +55,11 @@ export function decideRun(run: readonly EventRow[], outcome: Outcome, judgement:
 
   const { failure } = outcome
   if (failure.kind === 'unavailable') return { entries, next: stopped.id }
-  if (failure.kind === 'unknown') {
+  if (failure.kind === 'unknown' || failure.kind === 'transient') {
     const known = judgement.before?.eventId === stopped.eventId ? judgement.before : undefined
     // A first try cannot know whether the destination is in an outage; later ones count once it answered somebody else.
-    const counts = known !== undefined && judgement.acknowledgedNow > known.acknowledgedThen
+    const counts =
+      failure.kind === 'unknown' && known !== undefined && judgement.acknowledgedNow > known.acknowledgedThen
     if (!counts) {
       const tries = (known?.tries ?? 0) + 1
       const pauseMs =

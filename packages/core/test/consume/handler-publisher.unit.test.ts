@@ -80,7 +80,7 @@ describe('what a handler throws decides', () => {
       () => retryAt(new Date(0), fault),
       { kind: 'rejected', retryAfterMs: 0, cause: fault },
     ],
-    ['transient is not counted', () => transient(fault), { kind: 'unknown', cause: fault }],
+    ['transient is not counted', () => transient(fault), { kind: 'transient', cause: fault }],
     ['permanent fails at once', () => permanent(fault), { kind: 'permanent', cause: fault }],
   ])('%s', async (_, thrown, failure) => {
     const thrower = (): never => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { permanent, retryAt, retryIn } from '../../src/consume/handler-answer.ts'
+import { permanent, retryAt, retryIn, transient } from '../../src/consume/handler-answer.ts'
 import { type Handler, handlerPublisher } from '../../src/consume/handler-publisher.ts'
 import { gate } from '../support/gate.ts'
 import { relayStand } from '../support/relay-stand.ts'
@@ -88,6 +88,38 @@ describe('handlers of a relay', () => {
       },
       { status: 'published', attempts: 0, last_error: null },
     ])
+  })
+
+  it('say with transient that it is no fault of the event: no attempt is spent although others succeed, and its key waits', async () => {
+    await using stand = await relayStand()
+    const handled: string[] = []
+    const others: Promise<void>[] = []
+    const orders: Handler = ({ key, payload }) => {
+      if (key === 'away' && others.length < 5) {
+        others.push(stand.enqueue({ key: `other-${String(others.length)}`, payload: 'fine' }))
+        throw transient(new Error('the warehouse is down'))
+      }
+      handled.push(text(payload))
+    }
+    await stand.enqueue({ key: 'away', payload: '1' }, { key: 'away', payload: '2' })
+    // Between every two tries the same handler succeeds for somebody else, and one attempt would be the last.
+    await using relay = stand.relay({
+      publisher: handlerPublisher({ orders }),
+      maxAttempts: 1,
+      backoffBaseMs: 400,
+      backoffCapMs: 400,
+    })
+    await relay.start()
+    await stand.signal(() => handled.includes('2'))
+    await Promise.all(others)
+    expect(handled.slice(-2)).toEqual(['1', '2'])
+    expect(handled.filter((each) => each === 'fine')).toHaveLength(5)
+    await relay.drain()
+    expect(await stand.states()).toEqual({ published: 7 })
+    const { rows } = await stand.pool.query<{ attempts: string; failures: string }>(
+      'select sum(attempts) attempts, (select count(*) from outbox.failures) failures from outbox.events',
+    )
+    expect(rows).toEqual([{ attempts: '0', failures: '0' }])
   })
 
   it('that are slower than the deadline are not run a second time, and their key waits for them', async () => {

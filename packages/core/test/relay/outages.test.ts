@@ -58,6 +58,21 @@ describe('an outage of the broker', () => {
     expect(rows).toEqual([{ status: 'pending', attempts: 0, count: 20 }])
   })
 
+  it('is over when the destination answers about an event, if only that this one cannot be taken yet', async () => {
+    await using stand = await relayStand((event, tries) => {
+      if (event.key !== 'a') return undefined
+      return tries === 1
+        ? { kind: 'unavailable', destination: 'orders', cause: new Error('down') }
+        : { kind: 'transient', cause: new Error('not this one yet'), retryAfterMs: 3_600_000 }
+    })
+    await stand.enqueue({ key: 'a', payload: 'waits' })
+    await using relay = stand.relay(quick)
+    await relay.start()
+    await stand.signal((signal) => signal.kind === 'breaker' && !signal.open)
+    await stand.enqueue({ key: 'b', payload: 'goes' })
+    expect(await stand.deliveries(1)).toEqual(['goes'])
+  })
+
   it('at the start is waited for', async () => {
     let connects = 0
     await using stand = await relayStand(undefined, {

@@ -10,10 +10,16 @@ describe('an answer that the contract allows is taken as it is:', () => {
     expect(readOutcome({ acknowledged: 3, receipts: [] }, 3)).toEqual({ acknowledged: 3 })
   })
 
-  it.each(['rejected', 'permanent', 'unavailable', 'unknown'])('a prefix and a failure that is %s', (kind) => {
-    for (const acknowledged of [0, 2])
-      expect(readOutcome({ acknowledged, failure: failure(kind) }, 3)).toEqual({ acknowledged, failure: failure(kind) })
-  })
+  it.each(['rejected', 'permanent', 'transient', 'unavailable', 'unknown'])(
+    'a prefix and a failure that is %s',
+    (kind) => {
+      for (const acknowledged of [0, 2])
+        expect(readOutcome({ acknowledged, failure: failure(kind) }, 3)).toEqual({
+          acknowledged,
+          failure: failure(kind),
+        })
+    },
+  )
 })
 
 describe('an answer outside the contract is unknown for the whole run, and a fault of the adapter:', () => {

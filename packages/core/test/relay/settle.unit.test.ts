@@ -53,7 +53,7 @@ describe('what is written for a run', () => {
   it('never names an event behind the one that stopped, whatever happened', () => {
     const outcome = fc.record({
       acknowledged: fc.integer({ min: 0, max: 2 }),
-      kind: fc.constantFrom<Failure['kind']>('rejected', 'permanent', 'unavailable', 'unknown'),
+      kind: fc.constantFrom<Failure['kind']>('rejected', 'permanent', 'transient', 'unavailable', 'unknown'),
     })
     fc.assert(
       fc.property(outcome, fc.integer({ min: 0, max: 12 }), ({ acknowledged, kind }, attempts) => {
@@ -115,6 +115,32 @@ describe('an outage', () => {
   it('spends nothing and writes nothing for the event that met it', () => {
     expect(stop(0, failure('unavailable'), {}, [row(4, 9)])).toEqual({ entries: [], next: '4' })
     expect(ids(stop(2, failure('unavailable')))).toEqual(['4', '7'])
+  })
+})
+
+describe('a transient failure', () => {
+  const remembered = { eventId: 'event-4', tries: 3, acknowledgedThen: 50 }
+
+  it('is never counted, whatever the destination acknowledges meanwhile and however many attempts are spent', () => {
+    expect(stop(0, failure('transient'), { before: remembered, acknowledgedNow: 51 }, [row(4, 9)])).toEqual({
+      entries: [],
+      next: '4',
+      pauseMs: 8000,
+      unknown: { eventId: 'event-4', tries: 4, acknowledgedThen: 51 },
+    })
+  })
+
+  it('keeps what was acknowledged in front of it', () => {
+    const decision = stop(1, failure('transient'))
+    expect(ids(decision)).toEqual(['4'])
+    expect(decision).toMatchObject({ next: '7', pauseMs: 1000 })
+  })
+
+  it('waits as long as it asked, or longer each time up to the cap', () => {
+    const pause = (tries: number, more: Partial<Failure> = {}): number | undefined =>
+      stop(0, failure('transient', more), { before: { ...remembered, tries } }).pauseMs
+    expect([pause(0), pause(1), pause(2), pause(40)]).toEqual([1000, 2000, 4000, 60_000])
+    expect(pause(40, { retryAfterMs: 7 })).toBe(7)
   })
 })
 
