@@ -21,6 +21,8 @@ export interface PrismaClient {
 export type Transaction = Omit<PrismaClient, ITXClientDenyList>
 
 export interface GeneratedPrisma extends AsyncDisposable {
+  /** The module that an application imports. */
+  readonly file: string
   open(options: {
     readonly adapter: PrismaPg
     readonly transactionOptions?: { readonly timeout: number }
@@ -57,10 +59,12 @@ export async function generatePrisma(): Promise<GeneratedPrisma> {
     cwd: folder,
     env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' },
   })
-  const { PrismaClient } = (await import(join(folder, 'client/client.ts'))) as {
+  const file = join(folder, 'client/client.ts')
+  const { PrismaClient } = (await import(file)) as {
     PrismaClient: new (options: object) => PrismaClient
   }
   return {
+    file,
     open: (options) => new PrismaClient(options),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
