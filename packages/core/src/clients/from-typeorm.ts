@@ -36,7 +36,7 @@ export type TypeOrmManagerOf<D extends TypeOrmDb> = D extends {
   : TypeOrmEntityManager
 
 const calls: Calls = {
-  handle: 'the entity manager of a TypeORM transaction, or a query runner that started one,',
+  handle: 'the entity manager of a TypeORM transaction, or a query runner that started one',
   open: 'dataSource.transaction((manager) => ...)',
   db: 'dataSource',
 }

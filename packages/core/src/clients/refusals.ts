@@ -4,7 +4,7 @@ import { unmarkedState } from '../storage/guarded-statement.ts'
 
 /** What a library calls its transactions. */
 export interface Calls {
-  /** The handle that `enqueue` wants, as a noun. */
+  /** The handle that `enqueue` and `processOnce` want, as a noun. */
   readonly handle: string
   /** How to get one. */
   readonly open: string
@@ -16,7 +16,7 @@ export interface Calls {
 export function notATransaction({ handle, open, db }: Calls, got: string): OutboxError {
   return new OutboxError(
     'NOT_A_TRANSACTION',
-    `enqueue needs ${handle} as its first argument; it got ${got}. Use ${open}, or outbox.transaction(${db}, (tx) => ...).`,
+    `The first argument must be ${handle}; it is ${got}. Use ${open}, or outbox.transaction(${db}, (tx) => ...).`,
   )
 }
 
@@ -24,7 +24,7 @@ export function notATransaction({ handle, open, db }: Calls, got: string): Outbo
 export function notInTransaction({ open, db }: Calls, cause?: unknown): OutboxError {
   return new OutboxError(
     'NOT_IN_TRANSACTION',
-    `enqueue was called outside a transaction, or after its end, so the event and the business rows could not commit together. Use ${open}, or outbox.transaction(${db}, (tx) => ...), and await enqueue in it.`,
+    `There is no open transaction: it was never begun, or has ended. So this could not commit together with the business rows. Use ${open}, or outbox.transaction(${db}, (tx) => ...), and await the call in it.`,
     cause === undefined ? {} : { cause },
   )
 }
@@ -33,7 +33,7 @@ export function notInTransaction({ open, db }: Calls, cause?: unknown): OutboxEr
 export function failedTransaction(cause?: unknown): OutboxError {
   return new OutboxError(
     'NOT_IN_TRANSACTION',
-    'The transaction has already failed, so the event could only be rolled back with it. Run ROLLBACK and start again.',
+    'The transaction has already failed, so this could only be rolled back with it. Run ROLLBACK and start again.',
     cause === undefined ? {} : { cause },
   )
 }
