@@ -1,6 +1,6 @@
 import type { RelaySignal } from '../contract/signals.ts'
 import type { Names } from '../storage/names.ts'
-import { purgeStatement, readPurged } from '../storage/purge.ts'
+import { purgeStatement, readPurge } from '../storage/purge.ts'
 import { pause, retryPauseMs } from './pace.ts'
 import type { Session } from './session.ts'
 
@@ -35,12 +35,15 @@ export function createPurger({ session, names, retainMs, emit, stopped }: Purger
   async function loop(): Promise<void> {
     let failures = 0
     let waitMs = intervalMs
+    /** How far a backlog is purged. A look begins at the oldest again: rows that were locked may be free. */
+    let from: string | undefined
     while (await pause(waitMs, stopped)) {
       try {
-        const deleted = readPurged((await session.run(purge(retainMs, batch))).rows)
+        const { deleted, reached } = readPurge((await session.run(purge(retainMs, batch, from))).rows)
         if (failures > 0) emit({ kind: 'database', use: 'purge', ok: true, cause: undefined })
         failures = 0
         waitMs = deleted < batch ? intervalMs : betweenBatchesMs
+        from = deleted < batch ? undefined : reached
         if (deleted > 0) emit({ kind: 'purged', events: deleted })
       } catch (error) {
         if (failures === 0) emit({ kind: 'database', use: 'purge', ok: false, cause: error })

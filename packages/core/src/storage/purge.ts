@@ -62,8 +62,3 @@ export function readPurge(rows: readonly Row[]): Purged {
     reached: (reached as string | null | undefined) ?? undefined,
   }
 }
-
-/** How many rows went; none when another purger was at it. */
-export function readPurged(rows: readonly Row[]): number {
-  return readPurge(rows).deleted
-}

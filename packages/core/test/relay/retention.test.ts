@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { aroundStatements } from '../support/around-statements.ts'
 import { type RelayStand, relayStand } from '../support/relay-stand.ts'
 
 async function count({ pool }: RelayStand, table: 'events' | 'failures'): Promise<number> {
@@ -43,6 +44,26 @@ describe('a published event', () => {
     await stand.signal((signal) => signal.kind === 'purged' && (purged += signal.events) >= 1101)
     expect(await stand.states()).toEqual({ published: 400, failed: 1, scheduled: 1 })
     expect(await count(stand, 'failures')).toBe(1)
+  })
+
+  it('is purged behind the ones that are gone already, and each look begins at the oldest again', async () => {
+    const from: unknown[] = []
+    await using stand = await relayStand(undefined, {}, (client) =>
+      aroundStatements(client, (statement, run) => {
+        if (statement.text.includes('delete from') && statement.values.length === 4) from.push(statement.values[2])
+        return run()
+      }),
+    )
+    await stand.pool.query(
+      `insert into outbox.events (topic, status, published_at)
+       select 'orders', 'published', now() - interval '1 hour' + n * interval '1 second' from generate_series(1, 2500) n`,
+    )
+    await using relay = stand.relay({ retainPublishedMs: 9_000, leaseMs: 600 })
+    await relay.start()
+    await stand.signal(() => from.length >= 4)
+    expect(from.slice(0, 4)).toEqual([null, expect.any(String), expect.any(String), null])
+    expect(from[2]).not.toBe(from[1])
+    expect(await stand.states()).toEqual({})
   })
 
   it('is deleted when it is acknowledged if none is to be retained, with the history of its failures', async () => {
