@@ -42,12 +42,13 @@ export function createAdmission(context: AdmissionContext): Admission {
     before: Lane | undefined,
     chosenBy: Turn['chosenBy'] = 'find',
   ): void {
+    const [head] = rows
     const inFlight = lanes.get(id)
     if (inFlight !== undefined) {
       lanes.met(inFlight, first)
+      if (head !== undefined) lanes.begins(inFlight, head.id)
       return
     }
-    const [head] = rows
     const slot = slotOf(id)
     const epoch = slots.epoch(slot)
     if (head === undefined || epoch === undefined) return

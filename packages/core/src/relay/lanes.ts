@@ -1,4 +1,4 @@
-import { smallerId } from '../contract/lane.ts'
+import { compareIds, smallerId } from '../contract/lane.ts'
 import type { EventRow } from '../storage/event-row.ts'
 import type { UnknownTries } from './settle.ts'
 
@@ -10,7 +10,8 @@ import type { UnknownTries } from './settle.ts'
  * settled: its outcomes are committed. It stays in flight until a find that was issued from now on has named it; that
  *   answer goes on with it or frees it. (An answer that was on its way while the settle committed published 33 of
  *   20,000 events again.)
- * While `pauseUntil` lies ahead a settled lane is not named, because its head waits for an uncounted retry.
+ * While `pauseUntil` lies ahead a settled lane is not named, because its head waits for an uncounted retry; a find that
+ *   sees it begin behind that head ends the pause, since an operator took the head away.
  */
 export interface Lane {
   readonly id: string
@@ -110,6 +111,8 @@ export interface Lanes {
   progressed(lane: Lane, events: number, bytes: number): void
   /** A row of a lane in flight turned up. */
   met(lane: Lane, id: string | null): void
+  /** A settled lane begins with this event now: if that is behind the one for which it pauses, there is none to wait for. */
+  begins(lane: Lane, id: string): void
   /** Reads every lane in flight from its start, the next time. */
   resetLows(): void
   /** Settled lanes whose pause is over and for which there may be room, longest waiting first, at most `limit`. */
@@ -213,6 +216,11 @@ export function createLanes(limits: LaneLimits): Lanes {
     met(lane, id) {
       lane.met = true
       if (id !== null) lane.low = lane.low === null ? id : smallerId(lane.low, id)
+    },
+    begins(lane, id) {
+      if (lane.state !== 'settled' || lane.pauseUntil === 0 || compareIds(id, lane.next) <= 0) return
+      lane.pauseUntil = 0
+      weigh(lane, 0)
     },
     resetLows() {
       for (const lane of all.values()) lane.low = '0'

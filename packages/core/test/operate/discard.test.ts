@@ -26,6 +26,21 @@ describe('discard', () => {
     expect(await stand.deliveries(2)).toEqual(['2', '3'])
   })
 
+  it.each(['unknown', 'transient'] as const)(
+    'of a head that waits in memory, because its outcome is %s, lets the key go on at once',
+    async (kind) => {
+      await using stand = await operatorStand((event) =>
+        event.id === '1' ? { kind, cause: new Error('not yet'), retryAfterMs: 3_600_000 } : undefined,
+      )
+      await stand.enqueue({ payload: 'poison' }, { payload: '2' }, { payload: '3' })
+      await using relay = stand.relay({ sweepIntervalMs: 3_600_000 })
+      await relay.start()
+      await stand.signal((signal) => signal.kind === 'published' && signal.failure?.kind === kind)
+      expect(await stand.operator.discard({ ids: ['1'] })).toMatchObject({ changed: 1 })
+      expect(await stand.deliveries(2)).toEqual(['2', '3'])
+    },
+  )
+
   it('of a held event lets the key go on at once', async () => {
     await using stand = await operatorStand((event) => (event.id === '1' ? rejected : undefined))
     await stand.enqueue({ payload: 'poison' }, { payload: '2' })
@@ -120,6 +135,20 @@ describe('discard', () => {
         detail: { ids, eventIds: rows.map(({ event_id }) => event_id) },
       },
     ])
+  })
+
+  it('lists ids in the audit in their numeric order, and keeps apart those that no number could', async () => {
+    await using stand = await operatorStand()
+    const ids = ['9', '10', '11', '99', '100', '101', '9007199254740992', '9007199254740993', '9007199254740994']
+    await stand.pool.query(
+      `insert into outbox.events (id, topic, key, status) overriding system value select id, 'orders', 'k', 'failed' from unnest($1::bigint[]) id`,
+      [[...ids].reverse()],
+    )
+    await stand.operator.discard({ status: 'failed', topic: 'orders' })
+    const { rows } = await stand.pool.query<{ ids: string[] }>(
+      `select detail -> 'ids' ids from outbox.audit where verb = 'discard'`,
+    )
+    expect(rows.map((row) => row.ids)).toEqual([ids])
   })
 
   it('can be looked up by event id, through an index', async () => {

@@ -106,6 +106,21 @@ describe('a lane in flight', () => {
     expect(lanes.nextPauseEnd(1000)).toBeNull()
   })
 
+  it('ends its pause when it begins behind the event that it waited for, and only then', () => {
+    const lanes = createLanes(limits)
+    const paused = lane('1', { events: 1 })
+    lanes.add(paused)
+    Object.assign(paused, { pauseUntil: 1000, next: '9' })
+    lanes.begins(paused, '10')
+    expect(paused.pauseUntil).toBe(1000)
+    lanes.settled(paused)
+    for (const id of ['8', '9']) lanes.begins(paused, id)
+    expect(lanes.continuing(1, 0)).toEqual([])
+    lanes.begins(paused, '10')
+    expect(lanes.continuing(1, 0)).toHaveLength(1)
+    expect(lanes.roomFor(paused.destination)).toBe(limits.maxInFlightPerDestination)
+  })
+
   it('goes on in the order in which lanes came to rest, as many as asked for', () => {
     const lanes = createLanes(limits)
     const three = ['1', '2', '3'].map((id) => lane(id, { events: 1 }))
