@@ -107,7 +107,12 @@ export interface RelayOptions {
   readonly retainPublishedMs?: number
   /** How often a slice of the endless background sweep runs, in ms. Default 1,000, minimum 10. */
   readonly sweepIntervalMs?: number
-  /** A statement that takes longer is given up with its connection, in ms. Default 30,000, minimum 100. */
+  /**
+   * A statement that takes longer is given up with its connection, in ms. Default 30,000, minimum 100. So long, at most, a
+   * relay stands still whose session the network forgot without telling anyone: it keeps its keys, because its lease is
+   * renewed over another session, and `health().sinceLastFindMs` grows. A shorter one also ends statements that are only
+   * slow, on a server under load.
+   */
   readonly statementTimeoutMs?: number
   /** Whether to listen for wake-ups of other processes. Default true. A relay that cannot listen just polls. */
   readonly listen?: boolean

@@ -151,6 +151,41 @@ describe('a LISTEN that gets no answer', () => {
   })
 })
 
+describe('a find that gets no answer', () => {
+  it('stops its relay until the statement timeout: the lease is renewed meanwhile, so nobody takes over, and nothing is lost', async () => {
+    const statementTimeoutMs = 4000
+    let armed = false
+    let hung: SqlConnection | undefined
+    await using stand = await standWith((statement, run, connection) => {
+      if (!armed || purposeOf(statement) !== 'find') return run()
+      armed = false
+      hung = connection
+      return new Promise(() => undefined)
+    })
+    const options = { statementTimeoutMs, leaseMs: 900, sweepIntervalMs: 3_600_000 }
+    await using one = stand.relay(options)
+    await using two = stand.relay(options)
+    await Promise.all([one.start(), two.start()])
+    await stand.signal(() => one.health().slots === 128 && two.health().slots === 128)
+    armed = true
+    await expect.poll(() => hung).toBeDefined()
+    await stand.enqueue(...Array.from({ length: 40 }, (_, n) => ({ key: String(n), payload: String(n) })))
+    const stalled = (): number => Math.max(...[one, two].map((relay) => relay.health().sinceLastFindMs ?? 0))
+    // Three leases later.
+    await expect.poll(stalled, { timeout: 10_000 }).toBeGreaterThan(2700)
+    for (const relay of [one, two])
+      expect(relay.health()).toMatchObject({ live: true, leaseHolds: true, slots: 128, database: { ok: true } })
+    expect(stand.delivered.length).toBeGreaterThan(0)
+    expect(stand.delivered.length).toBeLessThan(40)
+    await stand.deliveries(40)
+    expect(stand.signals).toContainEqual(expect.objectContaining({ kind: 'database', use: 'find', ok: false }))
+    await Promise.all([one.drain(), two.drain(), hung?.ended])
+    expect(new Set(stand.delivered).size).toBe(40)
+    expect(stand.delivered).toHaveLength(40)
+    expect(stand.signals.filter(({ kind }) => kind === 'lease-lost')).toEqual([])
+  })
+})
+
 describe('a payload that cannot be loaded', () => {
   const large = Buffer.alloc(10_000, 'L').toString()
 
