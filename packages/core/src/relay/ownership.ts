@@ -180,7 +180,7 @@ export function createOwnership(options: OwnershipOptions): Ownership {
         if (failures > 0) emit({ kind: 'database', use: 'ownership', ok: true, cause: undefined })
         failures = 0
       } catch (error) {
-        if (failures === 0) emit({ kind: 'database', use: 'ownership', ok: false, cause: error })
+        emit({ kind: 'database', use: 'ownership', ok: false, cause: error })
         failures += 1
       }
     }

@@ -16,7 +16,7 @@ export function createPayloadLoader(session: Session, names: Names, emit: (signa
       failed = false
       return payloads
     } catch (cause) {
-      if (!failed) emit({ kind: 'database', use: 'load', ok: false, cause })
+      emit({ kind: 'database', use: 'load', ok: false, cause })
       failed = true
       return undefined
     }

@@ -46,7 +46,7 @@ export function createPurger({ session, names, retainMs, emit, stopped }: Purger
         from = deleted < batch ? undefined : reached
         if (deleted > 0) emit({ kind: 'purged', events: deleted })
       } catch (error) {
-        if (failures === 0) emit({ kind: 'database', use: 'purge', ok: false, cause: error })
+        emit({ kind: 'database', use: 'purge', ok: false, cause: error })
         waitMs = Math.max(intervalMs, retryPauseMs(failures))
         failures += 1
       }

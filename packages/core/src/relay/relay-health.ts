@@ -6,7 +6,7 @@ export interface RelayHealth {
   /** False when the relay cannot do its work any more without help: its publisher hangs and cannot be closed. */
   readonly live: boolean
   readonly relay: string | undefined
-  /** False while a statement of the relay cannot be run; it is tried again for ever. */
+  /** False while a statement of the relay cannot be run; it is tried again for ever. The cause is the latest. */
   readonly database: { readonly ok: boolean; readonly cause: unknown }
   readonly publisher: { readonly state: string; readonly cause: unknown }
   /** Destinations that take nothing at the moment, and since how many ms. */
@@ -24,7 +24,7 @@ export interface RelayHealth {
 export interface HealthParts {
   readonly state: RelayHealth['state']
   readonly engine: Engine | undefined
-  /** What could not be done with the database last time, by use. */
+  /** What could not be done with the database last time, by use; the latest comes last. */
   readonly troubles: ReadonlyMap<string, unknown>
   readonly lastFindAt: number | undefined
   readonly observerFault: unknown
@@ -36,7 +36,7 @@ export function readRelayHealth({ state, engine, troubles, lastFindAt, observerF
     state,
     live: engine?.link.state !== 'stuck',
     relay: engine?.ownership.relay,
-    database: { ok: troubles.size === 0, cause: [...troubles.values()][0] },
+    database: { ok: troubles.size === 0, cause: [...troubles.values()].at(-1) },
     publisher: { state: engine?.link.state ?? 'closed', cause: engine?.link.cause },
     unavailable: (engine?.breakers.open() ?? []).map(({ destination, sinceMs, cause }) => ({
       destination,

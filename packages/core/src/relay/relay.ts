@@ -74,8 +74,10 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
       counts.failed += signal.failed
     } else if (signal.kind === 'found') lastFindAt = performance.now()
     else if (signal.kind === 'database') {
-      if (signal.ok) troubles.delete(signal.use)
-      else troubles.set(signal.use, signal.cause)
+      const known = troubles.delete(signal.use)
+      if (!signal.ok) troubles.set(signal.use, signal.cause)
+      // Told once each way, however often it is tried; health has the latest cause.
+      if (known === !signal.ok) return
     }
     callUser(() => settings.onSignal?.(signal), lastFault)
   }
@@ -109,7 +111,7 @@ export function createRelay({ client, names, settings, onRunning }: RelayParts):
           await pace.wait(Math.min(waitMs, probeMs))
         }
       } catch (error) {
-        if (failures === 0) emit({ kind: 'database', use: 'find', ok: false, cause: error })
+        emit({ kind: 'database', use: 'find', ok: false, cause: error })
         await pause(retryPauseMs(failures), stopped)
         failures += 1
       }

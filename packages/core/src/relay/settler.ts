@@ -65,7 +65,7 @@ export function createSettler({ session, names, group, owner, emit, stopped, ack
   const idleWaiters = new Set<() => void>()
 
   function troubled(cause: unknown): void {
-    if (!inTrouble) emit({ kind: 'database', use: 'settle', ok: false, cause })
+    emit({ kind: 'database', use: 'settle', ok: false, cause })
     inTrouble = true
   }
 

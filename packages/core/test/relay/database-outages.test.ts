@@ -46,6 +46,8 @@ describe('a relay whose database is away', () => {
     // By then it waits as long between two tries as it ever will: an outage of hours looks no different.
     await expect.poll(() => sessions.refused, { timeout: 25_000 }).toBeGreaterThanOrEqual(16)
     expect(relay.health()).toMatchObject({ state: 'running', live: true, database: { ok: false } })
+    // The latest of its causes: it began with connections that broke, and by now there are none to be had.
+    expect(relay.health().database.cause).toMatchObject({ code: 'ECONNREFUSED' })
     const told = stand.signals.flatMap((signal) => (signal.kind === 'database' ? [signal.use] : []))
     expect(told.sort()).toEqual(['find', 'ownership'])
 
