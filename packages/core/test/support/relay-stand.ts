@@ -33,7 +33,7 @@ export interface RelayStand extends AsyncDisposable {
 /** How the broker of the stand answers for an event; undefined acknowledges it. */
 export type Answer = (event: OutboxEvent, tries: number) => Failure | undefined | Promise<Failure | undefined>
 
-type StandClient = SqlClient<PgClient, PgPool | PgClient>
+export type StandClient = SqlClient<PgClient, PgPool | PgClient>
 
 /** `alter` takes the place of the outbox's client, to disturb it; `given` is a database on a server of the test's own. */
 export async function relayStand(

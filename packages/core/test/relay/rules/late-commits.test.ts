@@ -4,6 +4,7 @@ import type { OutboxEvent } from '../../../src/contract/event.ts'
 import { aroundStatements, purposeOf } from '../../support/around-statements.ts'
 import { gate } from '../../support/gate.ts'
 import { insert } from '../../support/outbox-database.ts'
+import { pause } from '../../support/pause.ts'
 import { type RelayStand, relayStand } from '../../support/relay-stand.ts'
 
 // A writer takes a low id and commits late: after a higher id of its key was read, and before a third event of the key is
@@ -11,26 +12,6 @@ import { type RelayStand, relayStand } from '../../support/relay-stand.ts'
 
 /** Nothing is swept by itself: what a find does not bring is not found. */
 const unswept = { sweepIntervalMs: 3_600_000 }
-
-/** Between two events of the broker the test does something. */
-interface Pause {
-  readonly reached: Promise<void>
-  readonly goOn: () => void
-  /** For the broker, or the statement, that is to stop here. */
-  readonly stop: () => Promise<void>
-}
-
-function pause(): Pause {
-  const [reached, left] = [gate(), gate()]
-  return {
-    reached: reached.opened,
-    goOn: left.open,
-    stop() {
-      reached.open()
-      return left.opened
-    },
-  }
-}
 
 const text = ({ payload }: Pick<OutboxEvent, 'payload'>): string => Buffer.from(payload ?? []).toString()
 
@@ -151,6 +132,44 @@ describe('a find that reaches its limit before a low id that committed late', ()
     await start({ maxInFlight: 3 })
     others.open()
     await stand.deliveries(6)
+    expect(ofTheKey(stand)).toEqual(inOrder)
+  })
+
+  it('reads a lane that is in flight from its start later', async () => {
+    const [publishing, finding, others] = [pause(), pause(), gate()]
+    let holdsNext = false
+    await using stand = await relayStand(
+      async (event) => {
+        if (text(event) === 'high id') await publishing.stop()
+        if (event.topic !== 'orders') await others.opened
+        return undefined
+      },
+      {},
+      (client) =>
+        aroundStatements(client, async (statement, run) => {
+          if (holdsNext && purposeOf(statement) === 'find') {
+            holdsNext = false
+            await finding.stop()
+          }
+          return run()
+        }),
+    )
+    const commit = await beginLateCommit(stand.pool)
+    // With the lane and the three others in flight there is no room to sweep: a find goes on with the lane before that.
+    await using relay = stand.relay({ ...limited, maxInFlight: 4 })
+    await relay.start()
+    await stand.enqueue({ payload: 'high id' })
+    await publishing.reached
+    holdsNext = true
+    await finding.reached
+    for (const topic of ['a', 'b', 'c']) await stand.enqueue({ topic, key: 'other', payload: 'other' })
+    await commit()
+    await stand.enqueue({ payload: 'third' })
+    finding.goOn()
+    await stand.signal((signal) => signal.kind === 'found' && signal.hit)
+    publishing.goOn()
+    await stand.signal(() => ofTheKey(stand).length === 3)
+    others.open()
     expect(ofTheKey(stand)).toEqual(inOrder)
   })
 
