@@ -12,7 +12,7 @@ const unswept = { sweepIntervalMs: 3_600_000 }
 describe('a find that was answered before a settle, and whose answer comes after it,', () => {
   it('publishes nothing again that was settled meanwhile', async () => {
     const [publishing, answering] = [pause(), pause()]
-    let holdsNext = false
+    let held = false
     await using stand = await relayStand(
       async ({ payload }) => {
         if (Buffer.from(payload ?? []).toString() === '1') await publishing.stop()
@@ -22,8 +22,10 @@ describe('a find that was answered before a settle, and whose answer comes after
       (client) =>
         aroundStatements(client, async (statement, run) => {
           const answer = await run()
-          if (holdsNext && purposeOf(statement) === 'find' && readFound(answer.rows).lanes.length > 0) {
-            holdsNext = false
+          // The answer has both events: the first is not settled yet.
+          const both = purposeOf(statement) === 'find' && readFound(answer.rows).lanes[0]?.rows.length === 2
+          if (both && !held) {
+            held = true
             await answering.stop()
           }
           return answer
@@ -31,10 +33,10 @@ describe('a find that was answered before a settle, and whose answer comes after
     )
     await using relay = stand.relay(unswept)
     await relay.start()
+    // Nothing is swept any more, so the lane is met by no answer before that one.
+    await stand.signal(({ kind }) => kind === 'idle')
     await stand.enqueue({ payload: '1' })
     await publishing.reached
-    holdsNext = true
-    // The answer has both events: the first is not settled yet.
     await stand.enqueue({ payload: '2' })
     await answering.reached
     publishing.goOn()
