@@ -2,16 +2,18 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { available } from '@inorder/harness'
-import type { Rule } from './rule.ts'
+import { hasTest, type Rule } from './rule.ts'
 import { rules, spared } from './rules.ts'
-import { scopes } from './scopes.ts'
+import { type Scope, scopes } from './scopes.ts'
 import { type Defines, type Search, search, type Way } from './spin.ts'
 import { brokenPromise, traceLength, traceText } from './trace.ts'
 
 // `npm run model`: searches every scope whole, takes away every rule and compares the counterexamples with the kept
-// ones. --large adds the scopes that take minutes, --only NAME takes one scope or rule, --write keeps new traces.
-// Tables on stdout, progress on stderr; --json ends with one JSON object. Exit codes: 0 all holds, 1 not, 2 wrong options.
+// ones. --quick leaves out scopes for CI, --large adds those that take minutes and gigabytes, --only NAME takes one
+// scope or rule, --write keeps new traces. Tables on stdout, progress on stderr; --json ends with one JSON object. Exit
+// codes: 0 all holds, 1 not, or spin is missing, 2 wrong options.
 
 interface Line {
   readonly name: string
@@ -24,14 +26,13 @@ interface Work {
   readonly run: () => Promise<Line>
 }
 
-/** Searches that run beside each other. */
-const atOnce = 2
-
-const root = fileURLToPath(new URL('../', import.meta.url))
 const tracesFolder = fileURLToPath(new URL('traces/', import.meta.url))
-const given = readOptions(process.argv.slice(2))
+const given = readOptions()
+/** Searches that run beside each other; the large ones need the memory for themselves. */
+const atOnce = given.large ? 1 : 2
 
-if (!available('spin')) process.exit(0)
+// Nothing was searched, so nothing holds.
+if (!available('spin')) process.exit(1)
 
 const began = performance.now()
 const searched = await inTurn(scopeWorks())
@@ -52,13 +53,12 @@ function report(): void {
 }
 
 function scopeWorks(): Work[] {
-  const wanted = scopes.filter(
-    (scope) => isAsked(scope) && (given.large || scope.large !== true || given.only === scope.name),
-  )
-  const promised = wanted.flatMap(({ name, defines, endless, large }) => [
-    scopeWork(name, 'broken promises', large === true ? 'compressed' : 'exhaustive', defines),
-    ...(endless === true ? [scopeWork(name, 'endless executions', 'endless', defines)] : []),
-  ])
+  const promised = scopes
+    .filter(isWanted)
+    .flatMap(({ name, defines, endless, size }) => [
+      scopeWork(name, 'broken promises', size === 'large' ? 'compressed' : 'exhaustive', defines),
+      ...(endless === true ? [scopeWork(name, 'endless executions', 'endless', defines)] : []),
+    ])
   const idle = given.large && given.only === undefined ? spared : []
   return [
     ...promised,
@@ -66,6 +66,11 @@ function scopeWorks(): Work[] {
       scopeWork(`${without} changes nothing`, 'broken promises', 'exhaustive', { ...within, [without]: true }),
     ),
   ]
+}
+
+function isWanted(scope: Scope): boolean {
+  if (given.only !== undefined) return given.only === scope.name
+  return given.quick ? scope.size === 'quick' : given.large || scope.size !== 'large'
 }
 
 function scopeWork(name: string, sought: string, way: Way, defines: Defines): Work {
@@ -108,13 +113,6 @@ async function compareTrace(rule: Rule, found: Search): Promise<'same' | 'differ
   }
   if (!existsSync(path)) return 'missing'
   return readFileSync(path, 'utf8') === text ? 'same' : 'differs'
-}
-
-function hasTest({ test }: Rule): boolean {
-  const path = join(root, test.file)
-  if (!existsSync(path)) return false
-  const text = readFileSync(path, 'utf8')
-  return [`'${test.title}'`, `"${test.title}"`].some((quoted) => text.includes(quoted))
 }
 
 /** Traces of rules that are no more. */
@@ -162,23 +160,25 @@ function isAsked({ name }: { readonly name: string }): boolean {
 
 interface Given {
   readonly json: boolean
+  readonly quick: boolean
   readonly large: boolean
   readonly write: boolean
-  readonly only?: string
+  readonly only: string | undefined
 }
 
-function readOptions(args: readonly string[]): Given {
-  const rest = args.filter((arg) => !['--json', '--large', '--write'].includes(arg))
-  const [flag, only] = rest
+function readOptions(): Given {
   const names = [...scopes, ...rules].map(({ name }) => name)
-  if (rest.length > 0 && (flag !== '--only' || only === undefined || rest.length > 2 || !names.includes(only))) {
-    console.error(`Options: --json --large --write --only NAME, where NAME is one of:\n  ${names.join('\n  ')}`)
+  const flag = { type: 'boolean', default: false } as const
+  try {
+    const { json, quick, large, write, only } = parseArgs({
+      options: { json: flag, quick: flag, large: flag, write: flag, only: { type: 'string' } },
+    }).values
+    if (only !== undefined && !names.includes(only)) throw new Error(`Nothing is named ${only}.`)
+    if (quick && large) throw new Error('--quick and --large exclude each other.')
+    return { json, quick, large, write, only }
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    console.error(`Options: --json --quick --large --write --only NAME, where NAME is one of:\n  ${names.join('\n  ')}`)
     process.exit(2)
-  }
-  return {
-    json: args.includes('--json'),
-    large: args.includes('--large'),
-    write: args.includes('--write'),
-    ...(only === undefined ? {} : { only }),
   }
 }

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { Defines } from './spin.ts'
 
 /** A rule of the relay or of its statements, and what happens without it. */
@@ -15,3 +17,11 @@ export interface Rule {
 
 /** Names a test of core. */
 export const at = (file: string, title: string): Rule['test'] => ({ file: `packages/core/test/${file}`, title })
+
+/** Whether the file of that test has one with this title. */
+export function hasTest({ test }: Rule): boolean {
+  const path = fileURLToPath(new URL(`../${test.file}`, import.meta.url))
+  if (!existsSync(path)) return false
+  const text = readFileSync(path, 'utf8')
+  return [`'${test.title}'`, `"${test.title}"`].some((quoted) => text.includes(quoted))
+}

@@ -28,7 +28,7 @@ const remembering: readonly Rule[] = [
   },
   {
     name: 'hit-resets-a-lane-without-room',
-    rule: 'That includes a lane which the find went on with and for which there was no room.',
+    rule: 'When a find reached its limit, a lane that it went on with and that found no room is read from its start, too.',
     without: 'WAITING_LANE_KEEPS_LOW',
     within: { ...late, HITS: 1, DROPS: 1 },
     test: at('relay/rules/late-commits.test.ts', 'reads a lane from its start later, when there is no room for it now'),
@@ -160,7 +160,7 @@ const settling: readonly Rule[] = [
     rule: 'A settle tells a row that is gone from one that is locked.',
     without: 'GONE_TAKEN_FOR_LOCKED',
     within: { EVENTS: 1, DISCARDS: 1 },
-    test: at('relay/disturbances.test.ts', 'goes on when somebody deletes its event while it is in flight'),
+    test: at('relay/rules/runs.test.ts', 'lets its key go on when the event that was rejected is gone by then'),
   },
   {
     name: 'run-stops-at-its-first-failure',
@@ -188,18 +188,21 @@ const stamping: readonly Rule[] = [
     rule: 'Requeue gives what it puts in line a new transaction id.',
     without: 'REQUEUE_UNSTAMPED',
     within: { EVENTS: 1, REQUEUES: 1, REJECTIONS: 1, ATTEMPTS: 1 },
-    test: at('operate/requeue.test.ts', 'puts a failed event in line before what is behind it and not yet published'),
+    test: at(
+      'operate/requeue.test.ts',
+      'brings a whole key out in order although it failed in another one, a few events at a time',
+    ),
   },
   {
     name: 'removal-stamps-the-next',
-    rule: 'Whoever takes a row away stamps the first one that is left in its lane.',
+    rule: 'Whoever takes a row away stamps one behind it.',
     without: 'REMOVAL_UNSTAMPED',
     within: { EVENTS: 2, DISCARDS: 1, REJECTIONS: 1 },
     test: whileDiscarded,
   },
   {
     name: 'removal-stamps-after-its-commit',
-    rule: 'That happens in a second transaction, after the commit of the first.',
+    rule: 'Whoever takes a row away stamps the one behind it in a second transaction, after the commit of the first.',
     without: 'STAMPED_IN_SAME_TRANSACTION',
     within: { EVENTS: 2, DISCARDS: 1, REJECTIONS: 1 },
     test: whileDiscarded,

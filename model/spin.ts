@@ -27,20 +27,23 @@ export interface Search {
  */
 export type Way = 'exhaustive' | 'compressed' | 'endless' | 'shortest'
 
+/** How the model begins what it prints when a promise is broken. */
+export const namesPromise = /^(P2|P3|Attempts|Repeats):/
+
 const model = fileURLToPath(new URL('lane.pml', import.meta.url))
 
 /** Longer executions than this do not exist in any scope; a search that meets one is refused as truncated. */
 const maxDepth = 20_000
 
 /**
- * Partial order reduction is off: everything here is shared, so it saves nothing. Small searches end before an optimised
- * compilation would.
+ * Partial order reduction is off: everything here is shared, so it saves nothing. The shortest searches end before an
+ * optimised compilation would.
  */
 const compilation: Record<Way, readonly string[]> = {
   exhaustive: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DMEMLIM=3000'],
   compressed: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=12000'],
   endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DMEMLIM=3000'],
-  shortest: ['-O1', '-DSAFETY', '-DBFS', '-DNOREDUCE', '-DMEMLIM=3000'],
+  shortest: ['-O0', '-DSAFETY', '-DBFS', '-DNOREDUCE', '-DMEMLIM=3000'],
 }
 
 /**
@@ -104,6 +107,9 @@ function readOutput(output: string): Omit<Search, 'steps' | 'seconds'> {
   }
 }
 
+/** The replay goes on after the step that breaks a promise; the trace ends with it. */
 function readSteps(replay: string): string[] {
-  return replay.split('\n').flatMap((line) => (line.trim().startsWith('@') ? [line.trim().slice(1).trim()] : []))
+  const steps = replay.split('\n').flatMap((line) => (line.trim().startsWith('@') ? [line.trim().slice(1).trim()] : []))
+  const end = steps.findIndex((step) => namesPromise.test(step))
+  return end === -1 ? steps : steps.slice(0, end + 1)
 }

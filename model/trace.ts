@@ -1,9 +1,9 @@
 import type { Rule } from './rule.ts'
-import type { Search } from './spin.ts'
+import { namesPromise, type Search } from './spin.ts'
 
 /** The last line of a trace names the promise that it breaks. */
 export function brokenPromise({ steps }: Search): string {
-  return /^([A-Za-z0-9]+):/.exec(steps.at(-1) ?? '')?.[1] ?? ''
+  return namesPromise.exec(steps.at(-1) ?? '')?.[1] ?? ''
 }
 
 /** Steps before the one that says what is broken. */
@@ -15,7 +15,7 @@ export function traceLength({ steps }: Search): number {
 export function traceText(rule: Rule, found: Search): string {
   const relays = Number(rule.within['RELAYS'] ?? 1)
   const steps = found.steps.map((step) => inWords(step, relays))
-  const end = (steps.at(-1) ?? '').replace(/^[A-Za-z0-9]+: /, '')
+  const end = (steps.at(-1) ?? '').replace(namesPromise, '').trim()
   return `# ${rule.name}
 
 ${rule.rule}

@@ -7,7 +7,7 @@ byte early;               /* set: transaction ids of writers that have not inser
 #define NOTHING 0
 #define REQUEUE 1
 #define DISCARD 2
-#define STAMP_NEXT 3      /* a row was taken away; the first one left has to be stamped */
+#define STAMP_NEXT 3      /* a row was taken away; the first one behind it has to be stamped */
 #define STAMP 4
 byte operating;
 byte operand;
@@ -78,15 +78,16 @@ end:
   od
 }
 
-inline firstLeft(row_) {
+/* The first row in line behind the one that was taken away. Into `stamped`. */
+inline firstBehind(taken) {
   stamped = 0;
   n = EVENTS;
   do
-  :: n == 0 -> break
+  :: n == taken + 1 -> break
   :: else ->
     n--;
     if
-    :: n != row_ && isInLine(n) -> stamped = n + 1
+    :: isInLine(n) -> stamped = n + 1
     :: else
     fi
   od
@@ -160,12 +161,12 @@ end:
       operating = DISCARD;
       operand = i;
       takeXid(operatorXid);
-      firstLeft(i);
+      firstBehind(i);
       locked = bit(i);
       printf("@ An operator takes event %c away", 65 + i);
       if
       :: stamped -> locked = locked | bit(stamped - 1); printf(" and stamps event %c", 64 + stamped)
-      :: else -> printf(" and sees no row left to stamp")
+      :: else -> printf(" and sees no row behind it to stamp")
       fi;
       printf(", in transaction %d.\n", operatorXid)
     }
@@ -179,6 +180,7 @@ end:
 #endif
 #ifndef REMOVAL_UNSTAMPED
       operating = STAMP_NEXT;
+      operand = i;
 #endif
       printf("@ An operator takes event %c away.\n", 65 + i)
     }
@@ -207,16 +209,17 @@ end:
 #endif
 #if DISCARDS
   :: d_step { operating == STAMP_NEXT ->
-      firstLeft(EVENTS);
+      firstBehind(operand);
       if
       :: stamped ->
         operating = STAMP;
         locked = locked | bit(stamped - 1);
         takeXid(operatorXid);
-        printf("@ The operator stamps event %c, the first that is left, in transaction %d.\n", 64 + stamped, operatorXid)
+        printf("@ The operator stamps event %c, the first behind it, in transaction %d.\n", 64 + stamped, operatorXid)
       :: else ->
         operating = NOTHING;
-        printf("@ The operator finds no row left to stamp.\n")
+        operand = 0;
+        printf("@ The operator finds no row behind it to stamp.\n")
       fi
     }
   :: d_step { operating == STAMP ->

@@ -33,7 +33,7 @@ const SOURCES: Record<ServerName, Source> = {
   // No server, but as easily absent: the formal model is searched by a program that spin writes and gcc compiles.
   spin: {
     isInstalled: () => programOnPath('spin') !== undefined && programOnPath('gcc') !== undefined,
-    howToGet: 'apt-get install spin gcc',
+    howToGet: 'apt-get install spin gcc libc6-dev',
   },
 }
 

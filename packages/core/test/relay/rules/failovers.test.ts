@@ -22,14 +22,10 @@ interface FailoverStand extends AsyncDisposable {
   failOver(write: (writer: pg.Client) => Promise<void>): Promise<void>
 }
 
-/** Ended from the last to the first. */
-interface Part {
-  [Symbol.asyncDispose](): Promise<void>
-}
-
 async function failoverStand(around: Around = (_, run) => run()): Promise<FailoverStand> {
-  const parts: Part[] = []
-  async function use<P extends Part>(starting: Promise<P>): Promise<P> {
+  /** Ended from the last to the first. */
+  const parts: AsyncDisposable[] = []
+  async function use<P extends AsyncDisposable>(starting: Promise<P>): Promise<P> {
     const part = await starting
     parts.unshift(part)
     return part

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { gate } from '../../support/gate.ts'
+import { pause } from '../../support/pause.ts'
 import { type Answer, type RelayStand, relayStand } from '../../support/relay-stand.ts'
 
 // How far a run reaches, and what becomes of the events that it leaves in line.
@@ -72,5 +73,23 @@ describe('a run', () => {
     expect(stand.delivered).toEqual(['1'])
     await makeDue(stand)
     expect(await stand.deliveries(5)).toEqual(['1', '2', '3', '4', '5'])
+  })
+
+  it('lets its key go on when the event that was rejected is gone by then', async () => {
+    const publishing = pause()
+    const reject = rejectingFirst('1')
+    await using stand = await relayStand(async (event, tries) => {
+      const answer = await reject(event, tries)
+      if (answer !== undefined) await publishing.stop()
+      return answer
+    })
+    await using relay = stand.relay(unswept)
+    await relay.start()
+    await idleAgain(stand)
+    await stand.enqueue({ payload: '1' }, { payload: '2' })
+    await publishing.reached
+    await stand.pool.query('delete from outbox.events where id = 1')
+    publishing.goOn()
+    expect(await stand.deliveries(1)).toEqual(['2'])
   })
 })
