@@ -43,7 +43,8 @@ report()
 
 function report(): void {
   const ok = [...searched, ...broken].every((line) => line.ok) && (given.write || strays.length === 0)
-  if (searched.length > 0) table(['scope', 'searched for', 'states', 'transitions', 'longest', 'seconds', ''], searched)
+  if (searched.length > 0)
+    table(['scope', 'searched for', 'states', 'transitions', 'longest', 'MB', 'seconds', ''], searched)
   if (broken.length > 0) table(['rule taken away', 'breaks', 'steps', 'states', 'kept trace', ''], broken)
   for (const file of strays) console.log(`\ntraces/${file} belongs to no rule.`)
   const seconds = (performance.now() - began) / 1000
@@ -53,35 +54,37 @@ function report(): void {
 }
 
 function scopeWorks(): Work[] {
-  const promised = scopes
-    .filter(isWanted)
-    .flatMap(({ name, defines, endless, size }) => [
-      scopeWork(name, 'broken promises', size === 'large' ? 'compressed' : 'exhaustive', defines),
-      ...(endless === true ? [scopeWork(name, 'endless executions', 'endless', defines)] : []),
-    ])
   const idle = given.large && given.only === undefined ? spared : []
   return [
-    ...promised,
+    ...scopes.flatMap((scope) => {
+      const way = wayOf(scope)
+      return way === undefined ? [] : [scopeWork(scope.name, way, scope.defines)]
+    }),
     ...idle.map(({ without, within }) =>
-      scopeWork(`${without} changes nothing`, 'broken promises', 'exhaustive', { ...within, [without]: true }),
+      scopeWork(`${without} changes nothing`, 'exhaustive', { ...within, [without]: true }),
     ),
   ]
 }
 
-function isWanted(scope: Scope): boolean {
-  if (given.only !== undefined) return given.only === scope.name
-  return given.quick ? scope.size === 'quick' : given.large || scope.size !== 'large'
+/** Executions without an end are looked for too, where that is affordable; undefined leaves the scope out. */
+function wayOf({ name, defines, quick, large }: Scope): Way | undefined {
+  if (given.only !== undefined && given.only !== name) return undefined
+  if (given.quick) return quick
+  if (large === true) return given.large || given.only === name ? 'compressed' : undefined
+  return 'ORDER_ONLY' in defines ? 'exhaustive' : 'endless'
 }
 
-function scopeWork(name: string, sought: string, way: Way, defines: Defines): Work {
+function scopeWork(name: string, way: Way, defines: Defines): Work {
+  const sought = way === 'endless' ? 'broken promises, no end' : 'broken promises'
   return {
-    name: `${name}: ${sought}`,
+    name,
     async run() {
       const found = await search(way, defines)
       const counts = [found.states, found.transitions, found.depth].map((count) => count.toLocaleString('en'))
       if (found.errors > 0) console.error(['', ...found.steps, ''].join('\n'))
+      const costs = [found.megabytes.toFixed(0), found.seconds.toFixed(1)]
       const result = `errors: ${String(found.errors)}`
-      return { name, ok: found.errors === 0, cells: [name, sought, ...counts, found.seconds.toFixed(1), result] }
+      return { name, ok: found.errors === 0, cells: [name, sought, ...counts, ...costs, result] }
     },
   }
 }

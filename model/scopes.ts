@@ -6,9 +6,9 @@ export interface Scope {
   /** What can happen in it, in words. */
   readonly what: string
   readonly defines: Defines
-  /** Whether it is searched for executions without an end as well. */
-  readonly endless?: true
-  /** Only on demand: it takes minutes, or more memory than a CI machine has. */
+  /** How CI searches it; absent when it does not. */
+  readonly quick?: 'endless' | 'exhaustive'
+  /** Only on demand: it takes minutes and gigabytes. */
   readonly large?: true
 }
 
@@ -21,7 +21,7 @@ export const scopes: readonly Scope[] = [
     name: 'writers',
     what: '3 events, every order of transaction ids, ids, commits and rollbacks',
     defines: { ...alone },
-    endless: true,
+    quick: 'endless',
   },
   {
     name: 'failures',
@@ -32,12 +32,13 @@ export const scopes: readonly Scope[] = [
     name: 'limits',
     what: '3 events, a find that reaches its limit, a lane without room or with a destination that takes nothing',
     defines: { ...alone, HITS: 1, DROPS: 1 },
-    endless: true,
+    quick: 'exhaustive',
   },
   {
     name: 'connections',
     what: '3 events, a broken connection, a settle without an answer',
     defines: { ...alone, CUTS: 1, LOST_SETTLES: 1 },
+    quick: 'exhaustive',
   },
   {
     name: 'locks',
@@ -46,9 +47,9 @@ export const scopes: readonly Scope[] = [
   },
   {
     name: 'everything once',
-    what: '2 events, each of the above once',
+    what: '2 events, a rejection, a limit, a lane without room, a broken connection, a settle without an answer',
     defines: { ...alone, EVENTS: 2, REJECTIONS: 1, HITS: 1, DROPS: 1, CUTS: 1, LOST_SETTLES: 1 },
-    endless: true,
+    quick: 'endless',
   },
   {
     name: 'requeue',
@@ -69,12 +70,13 @@ export const scopes: readonly Scope[] = [
     name: 'takeover',
     what: '2 relays, 3 events, the slot moves once',
     defines: { ...two, TAKEOVERS: 1 },
+    quick: 'exhaustive',
   },
   {
     name: 'takeover and back',
     what: '2 relays, 2 events, the slot moves twice',
     defines: { ...two, EVENTS: 2, TAKEOVERS: 2 },
-    endless: true,
+    quick: 'exhaustive',
   },
   {
     name: 'takeover with failures',
@@ -90,6 +92,21 @@ export const scopes: readonly Scope[] = [
     name: 'without a lease',
     what: '2 relays, 2 events, the slot moves once, a rejection; nothing keeps the loser from new runs (order only)',
     defines: { ...two, EVENTS: 2, TAKEOVERS: 1, REJECTIONS: 1, LEASE_IGNORED: true, ORDER_ONLY: true },
+  },
+  {
+    name: 'takeover with any writers',
+    what: '2 relays, 3 events, every order of transaction ids, ids, commits and rollbacks, the slot moves once',
+    defines: { RELAYS: 2, TAKEOVERS: 1 },
+  },
+  {
+    name: 'takeover with limits',
+    what: '2 relays, 2 events, the slot moves once, a find that reaches its limit, a lane without room',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, HITS: 1, DROPS: 1 },
+  },
+  {
+    name: 'takeover and operator',
+    what: '2 relays, 2 events, the slot moves once, a rejection, an operator takes away or puts back',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, REJECTIONS: 1, ATTEMPTS: 1, REQUEUES: 1, DISCARDS: 1 },
   },
   {
     name: 'takeover at failover',

@@ -15,14 +15,15 @@ export interface Search {
   readonly depth: number
   readonly errors: number
   readonly seconds: number
+  readonly megabytes: number
   /** Steps of the execution that breaks a promise, as the model prints them. */
   readonly steps: readonly string[]
 }
 
 /**
- * exhaustive: every state, looking for one in which an assertion does not hold.
+ * exhaustive: every state, looking for one in which an assertion does not hold, as a broken promise is.
  * compressed: the same in a third of the memory and twice the time.
- * endless: every state, looking for an execution that never ends.
+ * endless: the same, and for an execution that never ends, in twice the states and five times the time.
  * shortest: breadth first, so that what it finds is as short as can be.
  */
 export type Way = 'exhaustive' | 'compressed' | 'endless' | 'shortest'
@@ -42,7 +43,7 @@ const maxDepth = 20_000
 const compilation: Record<Way, readonly string[]> = {
   exhaustive: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DMEMLIM=3000'],
   compressed: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=12000'],
-  endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DMEMLIM=3000'],
+  endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DMEMLIM=6000'],
   shortest: ['-O0', '-DSAFETY', '-DBFS', '-DNOREDUCE', '-DMEMLIM=3000'],
 }
 
@@ -104,6 +105,7 @@ function readOutput(output: string): Omit<Search, 'steps' | 'seconds'> {
     states: number(/([\d.e+]+) states, stored/),
     transitions: number(/([\d.e+]+) transitions/),
     depth: number(/depth reached (\d+)/),
+    megabytes: number(/([\d.e+]+)\s+total actual memory usage/),
   }
 }
 
