@@ -51,6 +51,9 @@ byte settling[RELAYS];    /* the database has executed it */
 byte batch[RELAYS];       /* set: acknowledged rows */
 byte batchFailing[RELAYS];
 byte batchOwned[RELAYS];
+#if FAILOVERS
+byte severed[RELAYS];     /* its answer was on its way when the server was lost */
+#endif
 
 byte knownSettled[RELAYS];/* set: what this relay knows to be settled by itself */
 byte dead;                /* set of relays */
@@ -103,6 +106,9 @@ inline forgetBatch(r) {
   settling[r] = 0;
   batch[r] = 0;
   batchFailing[r] = 0;
+#if FAILOVERS
+  severed[r] = 0;
+#endif
   batchOwned[r] = 0
 }
 

@@ -205,7 +205,8 @@ end:
 #endif
 #endif
 #if FAILOVERS
-  :: d_step { settling[r] && cut[r] ->
+  :: d_step { severed[r] ->
+      severed[r] = 0;
       settling[r] = 0;
       batchOwned[r] = 0;
       printf("@ Relay %d: the answer of the settle is lost.\n", r + 1)

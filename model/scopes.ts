@@ -95,8 +95,8 @@ export const scopes: readonly Scope[] = [
   },
   {
     name: 'takeover with any writers',
-    what: '2 relays, 3 events, every order of transaction ids, ids, commits and rollbacks, the slot moves once',
-    defines: { RELAYS: 2, TAKEOVERS: 1 },
+    what: '2 relays, 2 events, every order of transaction ids, ids, commits and rollbacks, the slot moves twice',
+    defines: { RELAYS: 2, EVENTS: 2, TAKEOVERS: 2 },
   },
   {
     name: 'takeover with limits',

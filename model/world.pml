@@ -303,9 +303,11 @@ proctype failover() {
     keptOwner = 0;
     keptEpoch = 0;
     cut[0] = 1;
+    severed[0] = settling[0];
     knownSettled[0] = 0;
 #if RELAYS > 1
     cut[1] = 1;
+    severed[1] = settling[1];
     knownSettled[1] = 0;
 #endif
     printf("@ The standby takes over; the next id is %d, the next transaction %d.\n", nextId, nextXid)
