@@ -104,9 +104,14 @@ export const scopes: readonly Scope[] = [
     defines: { ...two, EVENTS: 2, TAKEOVERS: 1, HITS: 1, DROPS: 1 },
   },
   {
-    name: 'takeover and operator',
-    what: '2 relays, 2 events, the slot moves once, a rejection, an operator takes away or puts back',
-    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, REJECTIONS: 1, ATTEMPTS: 1, REQUEUES: 1, DISCARDS: 1 },
+    name: 'takeover and requeue',
+    what: '2 relays, 2 events, the slot moves once, one fails or is published, an operator puts it back in line',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, REJECTIONS: 1, ATTEMPTS: 1, REQUEUES: 1 },
+  },
+  {
+    name: 'takeover and discard',
+    what: '2 relays, 2 events, the slot moves once, one is held or waits, an operator takes any of them away',
+    defines: { ...two, EVENTS: 2, TAKEOVERS: 1, REJECTIONS: 1, ATTEMPTS: 1, ENDS: 'HELD', DISCARDS: 1 },
   },
   {
     name: 'takeover at failover',

@@ -43,7 +43,7 @@ const maxDepth = 20_000
 const compilation: Record<Way, readonly string[]> = {
   exhaustive: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DMEMLIM=3000'],
   compressed: ['-O2', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-DMEMLIM=12000'],
-  endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DMEMLIM=6000'],
+  endless: ['-O2', '-DNP', '-DNOFAIR', '-DNOREDUCE', '-DMEMLIM=4000'],
   shortest: ['-O0', '-DSAFETY', '-DBFS', '-DNOREDUCE', '-DMEMLIM=3000'],
 }
 
