@@ -125,22 +125,4 @@ export const scopes: readonly Scope[] = [
     defines: { ...two, EVENTS: 2, TAKEOVERS: 2, REJECTIONS: 1 },
     large: true,
   },
-  {
-    name: 'takeover with failures, 3 events',
-    what: '2 relays, 3 events, the slot moves once, a rejection',
-    defines: { ...two, TAKEOVERS: 1, REJECTIONS: 1 },
-    large: true,
-  },
-  {
-    name: 'everything once, 3 events',
-    what: '3 events, a rejection, a limit, a lane without room, a broken connection, a settle without an answer',
-    defines: { ...alone, REJECTIONS: 1, HITS: 1, DROPS: 1, CUTS: 1, LOST_SETTLES: 1 },
-    large: true,
-  },
-  {
-    name: 'failover with failures',
-    what: '3 events, a rejection, the server is lost with its last transactions',
-    defines: { FAILOVERS: 1, REJECTIONS: 1 },
-    large: true,
-  },
 ]
