@@ -1,11 +1,10 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Figures } from './figures.ts'
+import { markdownTable, replaceTable } from './readme-table.ts'
 
 const folder = new URL('./results/', import.meta.url)
 const readme = new URL('./README.md', import.meta.url)
-const begin = '<!-- results: written by --save -->'
-const end = '<!-- end of results -->'
 
 interface Result extends Figures {
   readonly minutes: number
@@ -22,13 +21,7 @@ export async function saveResult(figures: Figures, minutes: number): Promise<voi
     names.map(async (name) => JSON.parse(await readFile(new URL(name, folder), 'utf8')) as Result),
   )
   const text = await readFile(readme, 'utf8')
-  await writeFile(readme, replaceTable(text, results))
-}
-
-export function replaceTable(text: string, results: readonly Result[]): string {
-  const [before = '', rest = ''] = text.split(begin)
-  const [, after = ''] = rest.split(end)
-  return `${before}${begin}\n\n${table(results)}\n\n${end}${after}`
+  await writeFile(readme, replaceTable(text, resultsTable(results)))
 }
 
 const columns = [
@@ -42,7 +35,7 @@ const columns = [
   'unexplained',
 ]
 
-function table(results: readonly Result[]): string {
+export function resultsTable(results: readonly Result[]): string {
   const rows = results.map((result) => [
     result.campaign,
     String(result.minutes),
@@ -55,5 +48,5 @@ function table(results: readonly Result[]): string {
     String(result.duplicates - result.unexplained),
     String(result.unexplained),
   ])
-  return [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  return markdownTable(columns, rows)
 }

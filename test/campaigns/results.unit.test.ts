@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { replaceTable } from './results.ts'
+import { replaceTable } from './readme-table.ts'
+import { resultsTable } from './results.ts'
 
 const result = {
   on: '2026-01-01',
@@ -31,7 +32,7 @@ const result = {
 test('the table takes the place of the one before it and leaves the text around it', () => {
   const page = (table: string): string =>
     `# Title\n\n<!-- results: written by --save -->\n${table}<!-- end of results -->\n\nThe end.\n`
-  const once = replaceTable(page(''), [result])
+  const once = replaceTable(page(''), resultsTable([result]))
   expect(once.split('\n')).toEqual([
     '# Title',
     '',
@@ -46,5 +47,5 @@ test('the table takes the place of the one before it and leaves the text around 
     'The end.',
     '',
   ])
-  expect(replaceTable(replaceTable(page('old\n'), []), [result])).toBe(once)
+  expect(replaceTable(replaceTable(page('old\n'), ''), resultsTable([result]))).toBe(once)
 })
