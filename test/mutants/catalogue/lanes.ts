@@ -1,0 +1,101 @@
+import { at, core, type Mutant, type NamedTest } from '../mutant.ts'
+
+const finder = core('relay/finder.ts')
+const lateCommit = (title: string): NamedTest => at('relay/rules/late-commits.test.ts', title)
+
+/** What the relay remembers between two answers. */
+export const lanes: readonly Mutant[] = [
+  {
+    name: 'settled-lane-is-freed-at-once',
+    promise: 'P3',
+    breaks: 'What turned up in a key while it was being published is forgotten with it.',
+    file: core('relay/complete-run.ts'),
+    text: 'if (lane.owned) lanes.settled(lane)',
+    becomes: 'if (lane.owned) lanes.remove(lane)',
+    test: lateCommit("is found after the lane's higher id was read, while that one is being published"),
+  },
+  {
+    name: 'older-answer-frees-a-lane',
+    promise: 'copies',
+    breaks: 'An answer that was on its way while a settle committed brings the same events once more.',
+    file: finder,
+    text: 'for (const lane of before.values()) lanes.remove(lane)',
+    becomes: 'for (const lane of [...before.values(), ...lanes.resting()]) lanes.remove(lane)',
+    test: at('relay/answers-in-flight.test.ts', 'brings nothing again that was settled meanwhile'),
+  },
+  {
+    name: 'larger-id-stands-for-a-smaller-one',
+    promise: 'P3',
+    breaks: 'Of several events that turned up meanwhile, the earlier ones are passed over.',
+    file: core('relay/lanes.ts'),
+    text: 'lane.low = lane.low === null ? id : smallerId(lane.low, id)',
+    becomes: 'lane.low ??= id',
+    test: at('relay/lanes.unit.test.ts', 'is read on from the smallest id that turned up meanwhile'),
+  },
+  {
+    name: 'lane-goes-on-behind-its-run',
+    promise: 'P3',
+    breaks: 'An event with a low id that commits late is passed over when the key goes on.',
+    file: core('relay/lanes.ts'),
+    text: 'low: lane.low === null ? lane.next : smallerId(lane.low, lane.next)',
+    becomes: 'low: lane.next',
+    test: lateCommit("is found after the lane's higher id was read, while that one is being published"),
+  },
+  {
+    name: 'full-find-keeps-lows',
+    promise: 'P3',
+    breaks: 'A key reads on behind an event that a full find could not bring.',
+    file: finder,
+    text: 'lanes.resetLows()\n      sweeper.markAll()',
+    becomes: 'sweeper.markAll()',
+    test: lateCommit('reads a lane from its start later, when there is no room for it now'),
+  },
+  {
+    name: 'full-find-without-sweep',
+    promise: 'P2',
+    breaks: 'What a full find could not bring is met by no other.',
+    file: finder,
+    text: 'lanes.resetLows()\n      sweeper.markAll()',
+    becomes: 'lanes.resetLows()',
+    test: lateCommit('leaves no event behind'),
+  },
+  {
+    name: 'snapshot-kept-over-a-failover',
+    promise: 'P2',
+    breaks: 'Behind a pooler that moves to another server, transaction ids that were used before are met by no find.',
+    file: finder,
+    text: 'found.started !== started ||\n      BigInt(found.snapshot.xmax) < BigInt(snapshot.xmax)',
+    becomes: 'false',
+    test: at('relay/hidden-failovers.test.ts', 'finds what is committed on the new server'),
+  },
+  {
+    name: 'reconnect-without-sweep',
+    promise: 'P2',
+    breaks: 'What was committed between two connections is met by no find.',
+    file: finder,
+    text: '    sweepAll = true\n',
+    becomes: '',
+    test: at('relay/answers-in-flight.test.ts', 'is looked for on the next connection'),
+  },
+  {
+    name: 'parked-slot-is-forgotten',
+    promise: 'P2',
+    breaks: 'What was passed over in an outage is looked for by nobody afterwards.',
+    file: core('relay/admission.ts'),
+    text: "=== 'wait') {\n      parking.park(destination, slot)",
+    becomes: "=== 'wait') {",
+    test: at('relay/passed-over.test.ts', 'goes out after it, and no sweep is needed for that'),
+  },
+  {
+    name: 'publishes-while-stopping',
+    promise: 'copies',
+    breaks: 'A relay that was told to stop goes on publishing.',
+    file: core('relay/engine.ts'),
+    text: "link.state === 'ready' && ownership.holds() && !closing()",
+    becomes: "link.state === 'ready' && ownership.holds()",
+    test: at(
+      'relay/lifecycle.test.ts',
+      'resolves stop only when nothing is in flight, and publishes nothing afterwards',
+    ),
+  },
+]

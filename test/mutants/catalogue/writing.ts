@@ -1,0 +1,117 @@
+import { at, core, type Mutant } from '../mutant.ts'
+
+const tables = core('migrations/0001-tables.ts')
+const lanesOfModes = at(
+  'statements/sweep.test.ts',
+  'keeps everything of total ordering in one lane, and gives unordered events a lane each',
+)
+
+/** What is written beside a business transaction, and what a consumer notes beside its own. */
+export const writing: readonly Mutant[] = [
+  {
+    name: 'enqueue-without-a-transaction',
+    promise: 'P1',
+    breaks: 'An event is written although no transaction is open that could take it back.',
+    file: core('clients/from-pg.ts'),
+    text: "let prompt = status === 'T' &&",
+    becomes: 'let prompt =',
+    test: at('clients/enqueue-in-transaction.test.ts', 'is refused outside a transaction and writes nothing'),
+  },
+  {
+    name: 'conflict-taken-for-a-duplicate',
+    promise: 'P2',
+    breaks: 'Another event under an id that is taken is dropped without a word.',
+    file: core('write/enqueue.ts'),
+    text: "onDuplicate === 'ignore' ? [] : existing.filter(({ same }) => !same)",
+    becomes: 'existing.filter(() => false)',
+    test: {
+      file: 'test/scenarios/field-cases/duplicates.test.ts',
+      title: 'with another payload, key or topic is a conflict that writes nothing',
+    },
+  },
+  {
+    name: 'writers-not-serialized',
+    promise: 'P3',
+    breaks: 'With serializeWrites the higher id of a key may commit first all the same.',
+    file: core('write/enqueue.ts'),
+    text: 'if (serializeWrites) await session.run(lockKeysStatement(names, events))',
+    becomes: '',
+    test: at('write/serialize-writes.test.ts', 'waits until the first has committed, and is delivered behind it'),
+  },
+  {
+    name: 'writers-always-serialized',
+    promise: 'P8',
+    breaks: 'Two transactions that write to one key wait for each other although nobody asked for it.',
+    file: core('write/enqueue.ts'),
+    text: 'if (serializeWrites) await session.run(lockKeysStatement(names, events))',
+    becomes: 'await session.run(lockKeysStatement(names, events))',
+    test: at('write/serialize-writes.test.ts', 'the higher id may commit first; both are delivered once'),
+  },
+  {
+    name: 'locks-in-any-order',
+    promise: 'P8',
+    breaks: 'Two calls with the same keys in opposite order wait for each other in a circle.',
+    file: core('migrations/0002-enqueue-function.ts'),
+    text: 'where e.stripe is not null order by e.stripe',
+    becomes: 'where e.stripe is not null order by random()',
+    test: at('write/serialize-writes-locks.test.ts', 'takes the lowest lock first and the highest last'),
+  },
+  {
+    name: 'total-order-by-topic',
+    promise: 'P3',
+    breaks: 'Events of total ordering go out beside each other, topic by topic.',
+    file: tables,
+    text: "case when ordering = 'total' then ''",
+    becomes: "case when ordering = 'total' then topic",
+    test: lanesOfModes,
+    control: at('relay/order-and-failures.test.ts', 'lets other keys go on while one waits for its retry'),
+  },
+  {
+    name: 'no-way-out-of-order',
+    promise: 'P4',
+    breaks: 'An event that was to have no order waits behind the others of its key.',
+    file: tables,
+    text: "when ordering = 'none' or key is null then event_id::text",
+    becomes: 'when key is null then event_id::text',
+    test: lanesOfModes,
+  },
+  {
+    name: 'payload-taken-for-text',
+    promise: 'P7',
+    breaks: 'Bytes that are no text arrive as other bytes.',
+    file: core('storage/event-row.ts'),
+    text: 'payload: row[from + 12] as Uint8Array | null',
+    becomes: 'payload: row[from + 12] && Buffer.from(Buffer.from(row[from + 12] as Uint8Array).toString())',
+    test: {
+      file: 'test/scenarios/field-cases/payload-bytes.test.ts',
+      title: 'in a database whose bytea_output is escape',
+    },
+  },
+  {
+    name: 'copy-has-an-effect',
+    promise: 'inbox',
+    breaks: 'A message that comes twice is processed twice.',
+    file: core('consume/inbox.ts'),
+    text: 'if (affected === 0) return { duplicate: true }',
+    becomes: '',
+    test: at('consume/inbox.test.ts', 'has its effect once, and is a duplicate from then on, which is no error'),
+  },
+  {
+    name: 'consumers-share-their-notes',
+    promise: 'inbox',
+    breaks: 'What one consumer has processed is a duplicate for every other.',
+    file: tables,
+    text: 'primary key (consumer, event_id)',
+    becomes: 'primary key (event_id)',
+    test: at('consume/inbox.test.ts', 'is handled by every consumer for itself'),
+  },
+  {
+    name: 'note-of-an-effect-that-failed',
+    promise: 'inbox',
+    breaks: 'An event whose effect threw is a duplicate when it comes again, and never has its effect.',
+    file: core('consume/inbox.ts'),
+    text: 'await session.run(withdrawClaimStatement(names, claim)).catch(() => undefined)',
+    becomes: '',
+    test: at('consume/inbox.test.ts', 'leaves no note even where its error is swallowed and the transaction commits'),
+  },
+]
