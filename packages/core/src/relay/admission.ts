@@ -2,7 +2,7 @@ import { slotOf } from '../contract/lane.ts'
 import type { Publisher } from '../contract/publisher.ts'
 import type { LaneRows } from '../storage/find.ts'
 import { type Breakers, wholePublisher } from './breaker.ts'
-import { type Lane, type Lanes, newLane } from './lanes.ts'
+import { type Lane, type Lanes, newLane, waitsFor } from './lanes.ts'
 import type { Isolation, Turn } from './isolation.ts'
 import type { Parking } from './parking.ts'
 import { destinationOf } from './publish-run.ts'
@@ -45,13 +45,16 @@ export function createAdmission(context: AdmissionContext): Admission {
     const [head] = rows
     const inFlight = lanes.get(id)
     if (inFlight !== undefined) {
-      lanes.met(inFlight, first)
-      if (head !== undefined) lanes.begins(inFlight, head.id)
+      lanes.met(inFlight, first, head?.id)
       return
     }
     const slot = slotOf(id)
     const epoch = slots.epoch(slot)
     if (head === undefined || epoch === undefined) return
+    if (before !== undefined && before.pauseUntil > performance.now() && waitsFor(before, head.id)) {
+      lanes.add({ ...waitingLane(before, first), turnedUp: false })
+      return
+    }
     const where = destinationOf(toEvent(head), publisher)
     // An event whose destination cannot be told fails when its run starts; no breaker is asked.
     const destination = typeof where === 'string' ? where : ''

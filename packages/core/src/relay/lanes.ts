@@ -10,8 +10,8 @@ import type { UnknownTries } from './settle.ts'
  * settled: its outcomes are committed. It stays in flight until a find that was issued from now on has named it; that
  *   answer goes on with it or frees it. (An answer that was on its way while the settle committed published 33 of
  *   20,000 events again.)
- * While `pauseUntil` lies ahead a settled lane is not named, because its head waits for an uncounted retry; a find that
- *   sees it begin behind that head ends the pause, since an operator took the head away.
+ * While `pauseUntil` lies ahead a settled lane is not named, because the event `next` waits for an uncounted retry. The
+ *   pause ends with an answer in which the lane begins behind that event: an operator took it away.
  */
 export interface Lane {
   readonly id: string
@@ -28,6 +28,8 @@ export interface Lane {
   /** A find has met it, so that later ones need not read it. */
   met: boolean
   pauseUntil: number
+  /** Something of it turned up during its run, so whether that event is still in line has to be looked at, once. */
+  turnedUp: boolean
   /** What it counts against its destination: its events, and 1 while it only pauses. */
   weight: number
   unknown: UnknownTries | undefined
@@ -65,6 +67,7 @@ export function newLane(
     low: null,
     met: false,
     pauseUntil: 0,
+    turnedUp: false,
     weight: 0,
     unknown: remembered !== undefined && remembered.eventId === rows[0]?.eventId ? remembered : undefined,
   }
@@ -109,13 +112,14 @@ export interface Lanes {
   settled(lane: Lane): void
   /** The first so many events of a lane are settled while its run goes on. */
   progressed(lane: Lane, events: number, bytes: number): void
-  /** A row of a lane in flight turned up. */
-  met(lane: Lane, id: string | null): void
-  /** A settled lane begins with this event now: if that is behind the one for which it pauses, there is none to wait for. */
-  begins(lane: Lane, id: string): void
+  /** A row of a lane in flight turned up; `head` is the lane's first event in line, if the answer has it. */
+  met(lane: Lane, id: string | null, head: string | undefined): void
   /** Reads every lane in flight from its start, the next time. */
   resetLows(): void
-  /** Settled lanes whose pause is over and for which there may be room, longest waiting first, at most `limit`. */
+  /**
+   * Settled lanes that do not pause, or whose pause may be in vain, and for which there may be room, longest waiting
+   * first, at most `limit`.
+   */
   continuing(limit: number, now: number): Continuing[]
   /** Settled lanes, whatever their pause. */
   resting(): Lane[]
@@ -213,14 +217,14 @@ export function createLanes(limits: LaneLimits): Lanes {
       count(lane, 1)
       weigh(lane, lane.events)
     },
-    met(lane, id) {
+    met(lane, id, head) {
       lane.met = true
       if (id !== null) lane.low = lane.low === null ? id : smallerId(lane.low, id)
-    },
-    begins(lane, id) {
-      if (lane.state !== 'settled' || lane.pauseUntil === 0 || compareIds(id, lane.next) <= 0) return
-      lane.pauseUntil = 0
-      weigh(lane, 0)
+      if (lane.state === 'running') lane.turnedUp = true
+      else if (head !== undefined && !waitsFor(lane, head)) {
+        lane.pauseUntil = 0
+        weigh(lane, 0)
+      }
     },
     resetLows() {
       for (const lane of all.values()) lane.low = '0'
@@ -229,7 +233,7 @@ export function createLanes(limits: LaneLimits): Lanes {
       const chosen: Continuing[] = []
       for (const lane of resting) {
         if (chosen.length >= limit) break
-        if (lane.pauseUntil > now || cramped.has(lane)) continue
+        if ((lane.pauseUntil > now && !lane.turnedUp) || cramped.has(lane)) continue
         chosen.push({ lane, low: lane.low === null ? lane.next : smallerId(lane.low, lane.next) })
       }
       return chosen
@@ -265,6 +269,11 @@ export function createLanes(limits: LaneLimits): Lanes {
     },
     hasIn: (slot) => perSlot.has(slot),
   }
+}
+
+/** Whether a pausing lane with this first event in line waits on: the event of its retry is that one or behind it. */
+export function waitsFor({ next }: Lane, head: string): boolean {
+  return compareIds(head, next) <= 0
 }
 
 function bump<K>(counts: Map<K, number>, key: K, by: number): void {

@@ -15,6 +15,8 @@ async function explain(pool: pg.Pool, statement: string): Promise<{ text: string
 }
 
 const rejected = { kind: 'rejected', cause: new Error('the broker says no') } as const
+const unknown = { kind: 'unknown', cause: new Error('the broker did not answer') } as const
+const pausing = { backoffBaseMs: 3_600_000, backoffCapMs: 3_600_000 }
 
 describe('discard', () => {
   it('of the head of a blocked key lets the key go on at once', async () => {
@@ -100,6 +102,28 @@ describe('discard', () => {
     expect(await stand.deliveries(1)).toEqual(['2'])
     await relay.drain()
     expect((await stand.pool.query('select 1 from outbox.failures')).rowCount).toBe(0)
+  })
+
+  it('of an event whose outcome turns out to be unknown lets the key go on at once', async () => {
+    const [inside, leave] = [gate(), gate()]
+    await using stand = await operatorStand(async (event) => {
+      if (event.id !== '1') return undefined
+      inside.open()
+      await leave.opened
+      return unknown
+    })
+    await stand.enqueue({ payload: '1' }, { payload: '2' })
+    await using relay = stand.relay({ sweepIntervalMs: 3_600_000, ...pausing })
+    await relay.start()
+    await inside.opened
+    const before = stand.signals.length
+    await stand.operator.discard({ ids: ['1'] })
+    // The relay hears of the discard while the outcome is still on its way.
+    await stand.signal(
+      (signal) => signal.kind === 'found' && signal.lanes > 0 && stand.signals.indexOf(signal) >= before,
+    )
+    leave.open()
+    expect(await stand.deliveries(1)).toEqual(['2'])
   })
 
   it('removes what is not published with its failures, and the audit keeps the ids', async () => {

@@ -17,6 +17,7 @@ function lane(id: string, changes: Partial<Lane> = {}): Lane {
     low: null,
     met: false,
     pauseUntil: 0,
+    turnedUp: false,
     weight: 0,
     unknown: undefined,
     rows: [],
@@ -71,10 +72,10 @@ describe('a lane in flight', () => {
     const lanes = createLanes(limits)
     const one = lane('1', { next: '100' })
     lanes.add(one)
-    lanes.met(one, '200')
-    lanes.met(one, '99')
-    lanes.met(one, '1000')
-    lanes.met(one, null)
+    lanes.met(one, '200', undefined)
+    lanes.met(one, '99', undefined)
+    lanes.met(one, '1000', undefined)
+    lanes.met(one, null, undefined)
     lanes.settled(one)
     expect(lanes.continuing(1, 0)[0]?.low).toBe('99')
     lanes.resetLows()
@@ -86,7 +87,7 @@ describe('a lane in flight', () => {
     const [one, two] = [lane('1'), lane('2')]
     lanes.add(one)
     lanes.add(two)
-    lanes.met(one, null)
+    lanes.met(one, null, undefined)
     expect(lanes.busy()).toEqual(['1'])
     lanes.settled(one)
     expect(lanes.busy()).toEqual([])
@@ -106,19 +107,26 @@ describe('a lane in flight', () => {
     expect(lanes.nextPauseEnd(1000)).toBeNull()
   })
 
-  it('ends its pause when it begins behind the event that it waited for, and only then', () => {
+  it('ends its pause when it begins behind the event that it waits for', () => {
     const lanes = createLanes(limits)
-    const paused = lane('1', { events: 1 })
+    const paused = lane('1', { next: '5', pauseUntil: 1000 })
     lanes.add(paused)
-    Object.assign(paused, { pauseUntil: 1000, next: '9' })
-    lanes.begins(paused, '10')
-    expect(paused.pauseUntil).toBe(1000)
     lanes.settled(paused)
-    for (const id of ['8', '9']) lanes.begins(paused, id)
-    expect(lanes.continuing(1, 0)).toEqual([])
-    lanes.begins(paused, '10')
-    expect(lanes.continuing(1, 0)).toHaveLength(1)
-    expect(lanes.roomFor(paused.destination)).toBe(limits.maxInFlightPerDestination)
+    lanes.met(paused, '9', undefined)
+    lanes.met(paused, '3', '3')
+    lanes.met(paused, '9', '5')
+    expect(lanes.continuing(10, 999)).toEqual([])
+    lanes.met(paused, '9', '9')
+    expect(lanes.continuing(10, 999)).toEqual([{ lane: paused, low: '3' }])
+  })
+
+  it('is looked at in its pause when something of it turned up before', () => {
+    const lanes = createLanes(limits)
+    const paused = lane('1', { next: '5', pauseUntil: 1000 })
+    lanes.add(paused)
+    lanes.met(paused, '9', undefined)
+    lanes.settled(paused)
+    expect(lanes.continuing(10, 999)).toEqual([{ lane: paused, low: '5' }])
   })
 
   it('goes on in the order in which lanes came to rest, as many as asked for', () => {
