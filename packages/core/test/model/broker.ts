@@ -16,11 +16,19 @@ export interface Call {
 export interface Run {
   readonly lane: Lane
   readonly events: readonly Known[]
-  /** How often each of them had been moved when it was read. */
-  readonly moves: readonly number[]
+  /** What each of them was when it was read. */
+  readonly rows: readonly AsRead[]
   /** How its slot was owned then. */
   readonly owner: unknown
   acknowledged: number
+}
+
+/** An event as the row said that a relay read. */
+export interface AsRead {
+  readonly requeues: number
+  readonly attempts: number
+  /** How often it had been moved by then. */
+  readonly moves: number
 }
 
 /** What the broker told a relay about one event. */
@@ -75,7 +83,12 @@ export function createBroker({ model, violation, say }: BrokerParts): Broker {
   /** That number when an unknown outcome of an event was told last. */
   const thenAcknowledged = new Map<string, number>()
 
+  function asRead({ events, rows }: Run, event: Known): AsRead {
+    return rows[events.indexOf(event)] ?? event
+  }
+
   function deliver(event: Known, { relay, run }: Call): void {
+    const { requeues, moves } = asRead(run, event)
     if (event.deliveries.length === 0) {
       const overtaken = event.before.find(
         ({ deliveries, excused, byHand }) => deliveries.length === 0 && !excused && !byHand,
@@ -85,24 +98,20 @@ export function createBroker({ model, violation, say }: BrokerParts): Broker {
           `event ${event.number} arrives before event ${overtaken.number}, which was committed before it was written`,
         )
     }
-    const earlier = event.deliveries.filter(({ requeues }) => requeues === event.requeues)
+    const earlier = event.deliveries.filter((delivery) => delivery.requeues === requeues)
     if (earlier.some((delivery) => delivery.relay === relay && !delivery.explained) && !event.byHand)
       violation(`event ${event.number} arrives again, and nothing explains it`)
-    event.deliveries.push({
-      relay,
-      requeues: event.requeues,
-      explained: event.moves !== run.moves[run.events.indexOf(event)],
-    })
+    event.deliveries.push({ relay, requeues, explained: event.moves !== moves })
   }
 
   function tell(call: Call, event: Known, kind: Told['kind']): void {
     const destination = `${call.relay} ${event.topic}`
     const count = acknowledged.get(destination) ?? 0
     if (kind === 'acknowledged') acknowledged.set(destination, count + 1)
-    const name = `${call.relay} ${event.number} ${event.requeues}`
+    const { requeues, attempts } = asRead(call.run, event)
+    const name = `${call.relay} ${event.number} ${requeues}`
     const then = thenAcknowledged.get(name)
     if (kind === 'unknown') thenAcknowledged.set(name, count)
-    const { requeues, attempts } = event
     told.push({
       relay: call.relay,
       event,

@@ -22,6 +22,8 @@ export interface Scene {
   readonly laneIds: Map<string, string>
   readonly crashes: () => number
   readonly violation: (what: string) => void
+  /** A relay sent something that may have changed a table. */
+  readonly changed: () => void
 }
 
 /** One relay process, as far as its statements go. */
@@ -40,6 +42,9 @@ export interface Reading {
   readonly moves: number
 }
 
+/** What changes no table but the lease of its own relay. */
+const reading = new Set(['find', 'sweep', 'heartbeat', 'select'])
+
 /** Position of the event's id in a row of find and of sweep. */
 const idColumn = { find: 6, sweep: 2 }
 
@@ -52,6 +57,7 @@ export function observeRelay(scene: Scene, relay: Observed): Observe {
 
   return async (statement, run) => {
     const purpose = purposeOf(statement)
+    if (!reading.has(purpose)) scene.changed()
     if (purpose === 'find' || purpose === 'sweep') {
       const runs = model.runs()
       const answer = await run()
@@ -124,16 +130,24 @@ export function observeRelay(scene: Scene, relay: Observed): Observe {
   }
 
   async function readSlots(): Promise<void> {
-    const { rows } = await session.run({ text: 'select slot, owner, epoch from outbox.slots', values: [] })
-    for (const [slot, owner, epoch] of rows as [string, string | null, string][]) {
-      const before = slots.get(Number(slot))
-      if (before?.owner === owner && before.epoch === epoch) continue
-      if (owner === null) slots.delete(Number(slot))
-      else slots.set(Number(slot), { owner, epoch })
-      if (before !== undefined)
-        explain(model.events.filter(({ lane }) => slotOf(scene.laneIds.get(lane) ?? '0') === Number(slot)))
+    for (const [owner, epoch, list] of (await session.run(slotOwners)).rows as [string | null, string, string][]) {
+      for (const slot of list.slice(1, -1).split(',').map(Number)) {
+        const before = slots.get(slot)
+        if (before?.owner === owner && before.epoch === epoch) continue
+        if (owner === null) slots.delete(slot)
+        else slots.set(slot, { owner, epoch })
+        if (before !== undefined)
+          explain(model.events.filter(({ lane }) => slotOf(scene.laneIds.get(lane) ?? '0') === slot))
+      }
     }
   }
+}
+
+/** One row for each owner and epoch instead of 256. */
+const slotOwners: Statement = {
+  name: 'model_owners',
+  text: 'select owner, epoch, array_agg(slot) from outbox.slots group by owner, epoch',
+  values: [],
 }
 
 interface Entry {

@@ -56,7 +56,10 @@ export function steppedRelay({ name, scene, stash, traffic, options }: SteppedRe
       throw new Error('not in flight')
     }
     if (before?.lane === lane) return before
-    const events = lane.rows.flatMap((row) => model.events.filter(({ eventId }) => eventId === row.eventId))
+    const known = lane.rows.flatMap((row) =>
+      model.events.filter(({ eventId }) => eventId === row.eventId).map((each) => ({ row, each })),
+    )
+    const events = known.map(({ each }) => each)
     const may = read.get(event)?.runs.get(event.lane) ?? []
     if (
       !model.events.some((each) => each.lane === event.lane && each.byHand) &&
@@ -66,7 +69,11 @@ export function steppedRelay({ name, scene, stash, traffic, options }: SteppedRe
     const run: Run = {
       lane,
       events,
-      moves: events.map((each) => read.get(each)?.moves ?? 0),
+      rows: known.map(({ row: { requeues, attempts }, each }) => ({
+        requeues,
+        attempts,
+        moves: read.get(each)?.moves ?? 0,
+      })),
       owner: scene.slots.get(slotOf(id)),
       acknowledged: 0,
     }

@@ -1,0 +1,3 @@
+import { checkScripts } from './check-scripts.ts'
+
+checkScripts(-1)
