@@ -9,7 +9,7 @@ export interface SerializedOutbox extends AsyncDisposable {
   readonly pool: pg.Pool
   readonly outbox: Outbox<PgClient, PgPool | PgClient>
   /** A client with a transaction open. What is open on it at the end is rolled back. */
-  begin(level?: string): Promise<pg.PoolClient>
+  readonly begin: (level?: string) => Promise<pg.PoolClient>
   /** Resolves when this client waits for an advisory lock. */
   waits(client: pg.PoolClient): Promise<void>
   /** From now on this client fails with 55P03 where it would have to wait. */
