@@ -54,7 +54,7 @@ export function checkScripts(sign: 1 | -1): void {
       if (details.failed) {
         const { message } = details.errorInstance as Error
         throw new Error(
-          `INORDER_MODEL_SEED=${details.seed} INORDER_MODEL_PATH=${details.counterexamplePath} (sequence ${details.numRuns}, shrunk ${details.numShrinks} times)\n${message}`,
+          `INORDER_MODEL_SEED=${details.seed} INORDER_MODEL_PATH=${details.counterexamplePath ?? ''} (sequence ${details.numRuns}, shrunk ${details.numShrinks} times)\n${message}`,
         )
       }
       console.log(summary)

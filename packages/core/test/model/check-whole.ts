@@ -29,8 +29,10 @@ export async function wrongAtTheEnd(scene: WholeScene): Promise<string | undefin
     }
     if (row.status !== 'published' && row.status !== 'failed') return `${name(event)} is left as ${row.status}`
     if (row.status === 'published' && at === undefined) return `${name(event)} is published, and never arrived`
-    const overtaken = event.before.find((each) => at !== undefined && (first.get(each.eventId) ?? Infinity) > at)
-    if (overtaken !== undefined && rows.get(overtaken.eventId)?.ended === false)
+    const overtaken = event.before.find(
+      ({ eventId }) => at !== undefined && (first.get(eventId) ?? Infinity) > at && rows.get(eventId)?.ended === false,
+    )
+    if (overtaken !== undefined)
       return `${name(event)} arrived before ${name(overtaken)}, which was committed before it was written`
   }
   const repeated = arrivals.ids.length - first.size
