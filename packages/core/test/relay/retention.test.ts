@@ -40,8 +40,9 @@ describe('a published event', () => {
       "update outbox.events set published_at = now() + interval '1 hour' where id between 1101 and 1500",
     )
     await impatient.start()
-    let purged = 0
-    await stand.signal((signal) => signal.kind === 'purged' && (purged += signal.events) >= 1101)
+    const purged = (): number =>
+      stand.signals.reduce((sum, each) => sum + (each.kind === 'purged' ? each.events : 0), 0)
+    await stand.signal(() => purged() >= 1101)
     expect(await stand.states()).toEqual({ published: 400, failed: 1, scheduled: 1 })
     expect(await count(stand, 'failures')).toBe(1)
   })
