@@ -24,19 +24,19 @@ export async function saveResults(mutants: readonly Mutant[], fresh: readonly Re
 const columns = ['mutant', 'promise', 'what it breaks', 'file', 'test that failed', 'seconds']
 
 function table(mutants: readonly Mutant[], results: readonly Result[]): string {
-  const rows = results.flatMap(({ mutant: name, fate, by, seconds }) => {
-    const mutant = mutants.find((each) => each.name === name)
-    if (mutant === undefined) return []
-    const { promise, breaks, file } = mutant
+  const rows = mutants.map(({ name, promise, breaks, file }) => {
+    const result = results.find(({ mutant }) => mutant === name)
     return [
-      [
-        name,
-        `${promise}: ${promises[promise]}`,
-        breaks,
-        file.replace('packages/core/src/', ''),
-        fate === 'killed' ? by : `**${fate}** ${by}`,
-        seconds.toFixed(0),
-      ],
+      name,
+      `${promise}: ${promises[promise]}`,
+      breaks,
+      file.replace('packages/core/src/', ''),
+      result === undefined
+        ? '**not run yet**'
+        : result.fate === 'killed'
+          ? result.by
+          : `**${result.fate}** ${result.by}`,
+      result?.seconds.toFixed(0) ?? '',
     ]
   })
   return markdownTable(columns, rows)

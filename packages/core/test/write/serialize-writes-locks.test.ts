@@ -5,13 +5,13 @@ import { of, type SerializedOutbox, serializedOutbox } from '../support/serializ
 const keys = Array.from({ length: 40 }, (_, number) => `key-${number}`)
 
 /** The advisory locks that the keys share, ascending. */
-async function stripesOfKeys({ outbox, pool, begin }: SerializedOutbox): Promise<number[]> {
-  const client = await begin()
-  await outbox.enqueue(
+async function stripesOfKeys(serialized: SerializedOutbox): Promise<number[]> {
+  const client = await serialized.begin()
+  await serialized.outbox.enqueue(
     client,
     keys.map((key) => of(key)),
   )
-  const stripes = await stripesHeldBy(pool, client)
+  const stripes = await stripesHeldBy(serialized.pool, client)
   await client.query('rollback')
   return stripes
 }
