@@ -27,21 +27,26 @@ describe('what arrives during an outage', () => {
 })
 
 describe('a relay that is told to stop', () => {
-  it('starts no further call for what it has read already', async () => {
+  it('starts nothing more while it waits for what is in flight', async () => {
     const [entered, leave] = [gate(), gate()]
-    await using stand = await relayStand(async () => {
+    await using stand = await relayStand(async ({ key }) => {
+      if (key !== 'slow') return undefined
       entered.open()
       await leave.opened
       return undefined
     })
-    await stand.enqueue(...['1', '2', '3', '4', '5', '6'].map((payload) => ({ payload })))
-    const relay = stand.relay({ ...unswept, maxRun: 2 })
+    await stand.enqueue({ key: 'slow', payload: 'in flight' })
+    const relay = stand.relay(unswept)
     await relay.start()
     await entered.opened
     const stopped = relay.stop()
+    await stand.enqueue({ key: 'other', payload: 'too late' })
+    const finds = (): number => stand.signals.filter(({ kind }) => kind === 'found').length
+    const seen = finds()
+    await stand.signal(() => finds() > seen + 2)
     leave.open()
     await stopped
-    expect(stand.delivered).toEqual(['1', '2'])
-    expect(await stand.states()).toEqual({ published: 2, pending: 4 })
+    expect(stand.delivered).toEqual(['in flight'])
+    expect(await stand.states()).toEqual({ published: 1, pending: 1 })
   })
 })
