@@ -93,9 +93,6 @@ export const lanes: readonly Mutant[] = [
     file: core('relay/engine.ts'),
     text: "link.state === 'ready' && ownership.holds() && !closing()",
     becomes: "link.state === 'ready' && ownership.holds()",
-    test: at(
-      'relay/lifecycle.test.ts',
-      'resolves stop only when nothing is in flight, and publishes nothing afterwards',
-    ),
+    test: at('relay/passed-over.test.ts', 'starts nothing more while it waits for what is in flight'),
   },
 ]
