@@ -94,7 +94,7 @@ export async function openTheatre(url: string): Promise<Theatre> {
 }
 
 /** The slots stay, with nobody as their owner: 256 rows that the first relay would have to write again. */
-const emptied = `delete from outbox.events; delete from outbox.failures; delete from outbox.holds; delete from outbox.relays;
+export const emptied = `delete from outbox.events; delete from outbox.failures; delete from outbox.holds; delete from outbox.relays;
 delete from outbox.audit; delete from outbox.group_topics;
 update outbox.slots set owner = null, epoch = 0, released_at = null, crashes = 0, suspect = null, suspicions = '{}'
 where (owner, released_at) is distinct from (null, null) or crashes > 0 or epoch > 0`
