@@ -125,7 +125,7 @@ describe('a LISTEN that gets no answer', () => {
       return new Promise(() => undefined)
     })
     await stand.enqueue({ payload: 'x' })
-    await using relay = stand.relay({ statementTimeoutMs: 100 })
+    await using relay = stand.relay({ statementTimeoutMs: 500 })
     await relay.start()
     expect(await stand.deliveries(1)).toEqual(['x'])
     expect(hung).toHaveLength(2)
@@ -143,7 +143,7 @@ describe('a LISTEN that gets no answer', () => {
       asked()
       return new Promise(() => undefined)
     })
-    const relay = stand.relay({ statementTimeoutMs: 100 })
+    const relay = stand.relay({ statementTimeoutMs: 500 })
     await relay.start()
     await listening
     await relay.stop()
