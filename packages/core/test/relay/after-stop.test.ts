@@ -73,7 +73,9 @@ describe('no timer is left after the stop of a relay', () => {
       await until(() => signals.find(reached))
       await relay.stop(publisher.publish === hang ? { graceMs: 0 } : {})
     })
-    expect(timers()).toBe(before)
+    // The test runner has timers of its own, for as long as a message of its is on the way.
+    for (let turn = 0; timers() > before && turn < 1000; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(timers()).toBeLessThanOrEqual(before)
   })
 
   function isPublished(signal: RelaySignal): boolean {
