@@ -2,7 +2,15 @@ import { nativeFolder } from './postgres-binaries.ts'
 import { programOnPath } from './program-on-path.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 
-export type ServerName = 'postgres' | 'postgres-14' | 'redis' | 'pgbouncer' | 'spin'
+export type ServerName =
+  | 'postgres'
+  | 'postgres-14'
+  | 'redis'
+  | 'pgbouncer'
+  | 'spin'
+  | 'kafka'
+  | 'rabbitmq'
+  | 'elasticmq'
 
 interface Source {
   /** Environment variable with the URL of a server somebody has. */
@@ -10,6 +18,10 @@ interface Source {
   isInstalled(): boolean
   readonly howToGet: string
 }
+
+/** Servers that come from Maven Central as jars, see `java-library.ts`. */
+const hasJava = (): boolean => programOnPath('java') !== undefined && programOnPath('mvn') !== undefined
+const installJava = 'apt-get install default-jre-headless maven'
 
 const SOURCES: Record<ServerName, Source> = {
   postgres: {
@@ -29,6 +41,12 @@ const SOURCES: Record<ServerName, Source> = {
   pgbouncer: {
     isInstalled: () => programOnPath('pgbouncer') !== undefined,
     howToGet: 'apt-get install pgbouncer',
+  },
+  kafka: { isInstalled: hasJava, howToGet: installJava },
+  elasticmq: { isInstalled: hasJava, howToGet: installJava },
+  rabbitmq: {
+    isInstalled: () => programOnPath('rabbitmq-server') !== undefined,
+    howToGet: 'apt-get install rabbitmq-server',
   },
   // No server, but as easily absent: the formal model is searched by a program that spin writes and gcc compiles.
   spin: {

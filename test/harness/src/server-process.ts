@@ -12,6 +12,8 @@ export interface Command {
   readonly program: string
   readonly args: readonly string[]
   readonly user?: ServerUser | undefined
+  /** Variables for it, beside the few that every server gets. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface ServerProcess {
@@ -35,7 +37,7 @@ export function spawnServer(command: Command, logFile: string, guardSignal: Node
   const child = spawn(command.program, command.args, {
     detached: true,
     // Nothing of the caller's environment: PGPORT, PGDATA and their like must not reach a private server.
-    env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
+    env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC', ...command.env },
     stdio: ['ignore', log, log],
     ...command.user,
   })

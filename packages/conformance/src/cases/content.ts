@@ -101,11 +101,11 @@ export const contentCases: readonly CaseDefinition[] = [
   },
 ]
 
-/** Publishes one event and returns it as a consumer sees it. Takes the newest, so that one topic serves a whole case. */
+/** Publishes one event and returns it as a consumer sees it. One topic serves a whole case, in one partition or several. */
 async function deliver(scene: Scene, event: OutboxEvent): Promise<Delivered> {
   const result = await scene.publish([event])
   equal(result.acknowledged, 1, `Acknowledged events (${why(result)})`)
-  const seen = (await scene.read([event])).at(-1)
+  const seen = (await scene.read([event])).findLast(({ eventId }) => eventId === event.eventId)
   expect(seen !== undefined, 'the event at the broker', 'nothing')
   return seen
 }

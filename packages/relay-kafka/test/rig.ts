@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import type { OutboxEvent, Publisher, RunResult } from '@inorder/core'
+import kafkajs, { type Admin, type KafkaMessage } from 'kafkajs'
+import { decodeRecord, type KafkaRecord } from '../src/index.ts'
+
+const { Kafka, logLevel } = kafkajs
+
+export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
+  return {
+    id: '1',
+    eventId: randomUUID(),
+    topic: 'orders',
+    key: 'key-1',
+    type: 'order.placed',
+    payload: Buffer.from('{}'),
+    contentType: 'application/json',
+    headers: {},
+    attempt: 1,
+    requeues: 0,
+    createdAt: new Date(),
+    ...part,
+  }
+}
+
+export function run(length: number, part: Partial<OutboxEvent> = {}): OutboxEvent[] {
+  return Array.from({ length }, () => event(part))
+}
+
+export function idsOf(events: readonly { readonly eventId: string }[]): string[] {
+  return events.map(({ eventId }) => eventId)
+}
+
+/** Publishes with the deadline of a relay, or a shorter one. */
+export function publish(publisher: Publisher, events: readonly OutboxEvent[], deadlineMs = 15_000): Promise<RunResult> {
+  return publisher.publish(events, AbortSignal.timeout(deadlineMs))
+}
+
+/** A plain client beside the publisher, to look at the cluster and to change it. */
+export interface Observer extends AsyncDisposable {
+  readonly admin: Admin
+  /** Creates a topic of so many partitions and waits for its leaders. */
+  createTopic(topic: string, partitions?: number, config?: Record<string, string>): Promise<void>
+  /** All records of a topic, partition by partition. */
+  messages(topic: string): Promise<KafkaMessage[]>
+  read(topic: string): Promise<KafkaRecord[]>
+}
+
+export async function observe(broker: string): Promise<Observer> {
+  const kafka = new Kafka({
+    brokers: [broker],
+    logLevel: logLevel.NOTHING,
+    retry: { retries: 10, initialRetryTime: 50 },
+  })
+  const admin = kafka.admin()
+  await admin.connect()
+
+  async function messages(topic: string): Promise<KafkaMessage[]> {
+    const ends = await admin.fetchTopicOffsets(topic)
+    const wanted = new Map(
+      ends.flatMap(({ partition, high, low }) => (high === low ? [] : [[partition, BigInt(high)]])),
+    )
+    const found = ends.map((): KafkaMessage[] => [])
+    if (wanted.size === 0) return []
+    const consumer = kafka.consumer({ groupId: randomUUID(), retry: { retries: 10, initialRetryTime: 50 } })
+    await consumer.connect()
+    try {
+      await consumer.subscribe({ topic, fromBeginning: true })
+      await new Promise<void>((resolve, reject) => {
+        consumer.on('consumer.crash', ({ payload }) => reject(payload.error))
+        const eachMessage = ({ partition, message }: { partition: number; message: KafkaMessage }): Promise<void> => {
+          found[partition]?.push(message)
+          if (BigInt(message.offset) + 1n >= (wanted.get(partition) ?? 0n)) wanted.delete(partition)
+          if (wanted.size === 0) resolve()
+          return Promise.resolve()
+        }
+        consumer.run({ eachMessage }).catch(reject)
+      })
+    } finally {
+      await consumer.disconnect()
+    }
+    return found.flat()
+  }
+
+  return {
+    admin,
+    messages,
+    async createTopic(topic, partitions = 3, config = {}) {
+      const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
+      await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }] })
+    },
+    read: async (topic) => (await messages(topic)).map(decodeRecord),
+    [Symbol.asyncDispose]: () => admin.disconnect(),
+  }
+}
