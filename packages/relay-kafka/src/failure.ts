@@ -45,7 +45,7 @@ export function verdictOf(error: unknown): Verdict {
 }
 
 /** Whether the broker said that a topic is not there. */
-export function saysNoTopic(error: unknown): boolean {
+function saysNoTopic(error: unknown): boolean {
   const { type } = rootOf(error)
   return type === 'UNKNOWN_TOPIC_OR_PARTITION' || type === 'INVALID_TOPIC_EXCEPTION'
 }

@@ -140,7 +140,7 @@ function settingsOf(options: KafkaPublisherOptions): Settings {
 
 /** kafkajs puts a function that throws in the place of a codec that is not there. */
 function hasCodec(type: number): boolean {
-  if (type === CompressionTypes.None) return true
+  if (type === 0) return true
   try {
     return (CompressionCodecs as Record<number, (() => unknown) | undefined>)[type]?.() !== undefined
   } catch {

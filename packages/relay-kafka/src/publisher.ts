@@ -15,6 +15,7 @@ import {
 import { findingsOf, metadataFailure, verdictOf } from './failure.ts'
 import { partitionOf, recordBytes, recordOf } from './record.ts'
 import { aborted, noop, openSession, type Session, type SessionSettings } from './session.ts'
+import { createTopics } from './topics.ts'
 
 /** The options with their defaults. */
 export interface Settings extends SessionSettings {
@@ -29,14 +30,6 @@ export interface Settings extends SessionSettings {
   readonly metadataMaxAgeMs: number
 }
 
-/** What is known of a topic. */
-interface KnownTopic {
-  readonly partitions: number
-  /** Partitions before somebody added some. */
-  readonly before: number | undefined
-  readonly readAt: number
-}
-
 /** Events of one call that go to one partition. */
 interface Piece {
   readonly events: readonly OutboxEvent[]
@@ -45,8 +38,6 @@ interface Piece {
 }
 
 export function createKafkaPublisher(settings: Settings): Publisher {
-  const topics = new Map<string, KnownTopic>()
-  const reading = new Map<string, Promise<number | Failure>>()
   const lanes = new Map<string, Submit<Piece, RunResult>>()
   const sessions = new Set<Session>()
   let current: Session | undefined
@@ -55,6 +46,7 @@ export function createKafkaPublisher(settings: Settings): Publisher {
   let attempt: Promise<unknown> | undefined
   let closing = new AbortController()
   let lastProblem: unknown = new Error('Not connected: call connect first')
+  const topics = createTopics(settings, usable, () => lastProblem)
 
   const capabilities: PublisherCapabilities = {
     maxEventBytes: settings.maxEventBytes,
@@ -113,38 +105,6 @@ export function createKafkaPublisher(settings: Settings): Publisher {
   async function usable(signal: AbortSignal): Promise<Session | undefined> {
     if (current === undefined && recovery !== undefined) await Promise.race([attempt, aborted(signal)]).catch(noop)
     return current
-  }
-
-  /** How many partitions the keys of a topic are spread over. */
-  async function partitionsOf(topic: string, signal: AbortSignal): Promise<number | Failure> {
-    const known = topics.get(topic)
-    if (known !== undefined) {
-      if (performance.now() - known.readAt > settings.metadataMaxAgeMs) void readTopic(topic, signal)
-      return settings.partitions ?? known.partitions
-    }
-    const read = await readTopic(topic, signal)
-    return typeof read === 'number' ? (settings.partitions ?? read) : read
-  }
-
-  function readTopic(topic: string, signal: AbortSignal): Promise<number | Failure> {
-    const running = reading.get(topic) ?? readFresh(topic, signal).finally(() => reading.delete(topic))
-    reading.set(topic, running)
-    return running
-  }
-
-  async function readFresh(topic: string, signal: AbortSignal): Promise<number | Failure> {
-    const session = await usable(signal)
-    if (session === undefined) return { kind: 'unavailable', cause: lastProblem }
-    try {
-      const partitions = await session.countPartitions(topic)
-      const known = topics.get(topic)
-      const before = known === undefined || known.partitions === partitions ? known?.before : known.partitions
-      topics.set(topic, { partitions, before, readAt: performance.now() })
-      return partitions
-    } catch (error) {
-      topics.delete(topic)
-      return metadataFailure(error, topic)
-    }
   }
 
   function laneOf(topic: string, partition: number): Submit<Piece, RunResult> {
@@ -215,9 +175,9 @@ export function createKafkaPublisher(settings: Settings): Publisher {
     if ('offset' in outcome) return acknowledged(topic, partition, pieces, outcome.offset)
 
     const { error } = outcome
-    const verdict = deadline.signal.aborted ? 'unknown' : verdictOf(error)
+    const verdict = hasAborted(deadline.signal) ? 'unknown' : verdictOf(error)
     if (verdict === 'topic') {
-      topics.delete(topic)
+      topics.forget(topic)
       return failAll(metadataFailure(error, topic))
     }
     if (verdict === 'record') {
@@ -237,7 +197,7 @@ export function createKafkaPublisher(settings: Settings): Publisher {
         const rejection = validate(next)
         if (rejection !== undefined)
           return stopped(receipts, { kind: 'permanent', destination: topic, cause: new Error(rejection.reason) })
-        const partitions = await partitionsOf(topic, signal)
+        const partitions = await topics.partitionsOf(topic, signal)
         if (typeof partitions !== 'number') return stopped(receipts, partitions)
         const partition = partitionOf(next, partitions)
         const piece = pieceOf(run.slice(receipts.length), { topic, partition, partitions, signal })
@@ -276,13 +236,10 @@ export function createKafkaPublisher(settings: Settings): Publisher {
       return { ok: false, findings: [{ severity: 'error', what, fix: 'Start Kafka, or correct the option config' }] }
     }
     const findings = []
-    for (const topic of new Set([...settings.topics, ...topics.keys()])) {
+    for (const topic of new Set([...settings.topics, ...topics.known()])) {
       try {
         const described = await session.describe(topic)
-        const known = topics.get(topic)
-        const changed = known !== undefined && known.partitions !== described.partitions
-        const partitionsBefore =
-          settings.partitions === undefined ? (changed ? known.partitions : known?.before) : undefined
+        const partitionsBefore = topics.partitionsBefore(topic, described.partitions)
         findings.push(...findingsOf({ ...described, topic, partitionsBefore }, settings.maxEventBytes))
       } catch (error) {
         const what = `${topic}: ${String(metadataFailure(error, topic).cause)}`
@@ -327,4 +284,9 @@ function acknowledged(topic: string, partition: number, pieces: readonly Piece[]
 
 function stopped(receipts: readonly Receipt[], failure: Failure): RunResult {
   return { acknowledged: receipts.length, failure, receipts }
+}
+
+/** The same as `signal.aborted`, which the compiler takes for what it was before something was waited for. */
+function hasAborted({ aborted: over }: AbortSignal): boolean {
+  return over
 }

@@ -1,6 +1,12 @@
 import { connect as connectPlain, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import kafkajs, { type ISocketFactory, type ISocketFactoryArgs, type KafkaConfig, type Message } from 'kafkajs'
+import kafkajs, {
+  type CompressionTypes,
+  type ISocketFactory,
+  type ISocketFactoryArgs,
+  type KafkaConfig,
+  type Message,
+} from 'kafkajs'
 import type { TopicSettings } from './failure.ts'
 
 const { ConfigResourceTypes, Kafka, logLevel } = kafkajs
@@ -21,7 +27,7 @@ export interface Session {
 
 export interface SessionSettings {
   readonly config: KafkaConfig
-  readonly compression: number
+  readonly compression: CompressionTypes
   readonly idempotent: boolean
   readonly requestTimeoutMs: number
 }

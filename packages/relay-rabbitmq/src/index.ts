@@ -120,9 +120,9 @@ function isShortText(value: unknown): boolean {
 
 function settingsOf(options: RabbitMqPublisherOptions): Settings {
   const problems = optionProblems(options, table)
-  const { url, exchange, shards = 1, mandatory = true, routingKey = (event) => event.topic } = options
+  const { url, exchange, shards = 1, mandatory = true, routingKey = topicOf } = options
   const urls = Array.isArray(url) ? (url as readonly (string | Options.Connect)[]) : [url as string | Options.Connect]
-  if (url !== undefined && !(urls.length > 0 && urls.every(isAddress)))
+  if (!(urls.length > 0 && urls.every(isAddress)))
     problems.push({ path: 'url', message: 'must be an amqp:// or amqps:// URL, connection options, or a list of them' })
   refuseProblems('rabbitMqPublisher', problems)
   return {
@@ -141,6 +141,10 @@ function settingsOf(options: RabbitMqPublisherOptions): Settings {
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
     fence: options.fence ?? 'same-relay',
   }
+}
+
+function topicOf({ topic }: OutboxEvent): string {
+  return topic
 }
 
 function isAddress(value: unknown): boolean {

@@ -9,7 +9,7 @@ export interface RabbitMqMessage extends WireEvent {
 }
 
 /** Header of an event without a payload, whose body is as empty as that of an empty payload. */
-export const tombstoneName = 'outbox-tombstone'
+const tombstoneName = 'outbox-tombstone'
 
 const shortTextBytes = 255
 /** A frame holds 128 KiB by default, and the table of headers must fit one with everything else about the message. */

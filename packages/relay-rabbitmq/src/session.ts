@@ -67,7 +67,7 @@ async function sessionOn(
   const checks = new Map<string, Promise<void>>()
   const pending = new Map<
     string,
-    { readonly answer: Promise<Answer>; settle(answer: Answer): void; exchange: string }
+    { readonly answer: Promise<Answer>; readonly settle: (answer: Answer) => void; readonly exchange: string }
   >()
   const returned = new Set<string>()
   let blocked: string | undefined

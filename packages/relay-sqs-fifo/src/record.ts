@@ -24,9 +24,9 @@ export interface SqsMessage extends WireEvent {
 }
 
 /** Attribute that says how the body carries the payload when it is not the payload itself. */
-export const encodingName = 'outbox-encoding'
+const encodingName = 'outbox-encoding'
 /** Attribute with the headers that had no room of their own, as JSON. */
-export const moreName = 'outbox-headers'
+const moreName = 'outbox-headers'
 const attributeType = 'String'
 const mostAttributes = 10
 /** SQS takes no empty body, so what has none is sent with this one. */
@@ -77,7 +77,7 @@ const groupCharacters = /^[\x21-\x7e]+$/
  * What SQS drops repetitions by, for five minutes: the event id, and how often it was put back in line, because an
  * operator who does that wants it delivered again.
  */
-export function dedupeIdOf({ eventId, requeues }: OutboxEvent): string {
+function dedupeIdOf({ eventId, requeues }: OutboxEvent): string {
   return requeues === 0 ? eventId : `${eventId}.r${requeues}`
 }
 

@@ -76,7 +76,7 @@ export async function startRabbitMq(options: RabbitMqOptions = {}): Promise<Rabb
       }),
       answers: (_, port) => mustGreet(port),
     })
-    const { stop: stopServer } = server
+    const stopServer = server.stop.bind(server)
     const stop = async (): Promise<void> => {
       await stopServer()
       await mapper.stop()

@@ -80,7 +80,7 @@ export function coalesce<Item, Outcome>(options: CoalesceOptions<Item, Outcome>)
         },
         fail(cause) {
           done()
-          reject(cause as Error)
+          reject(cause)
         },
       }
       const leave = (): void => {
