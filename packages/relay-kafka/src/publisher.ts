@@ -13,22 +13,10 @@ import {
   type Submit,
 } from '@inorder/core'
 import { findingsOf, metadataFailure, verdictOf } from './failure.ts'
+import { type KafkaPublisherOptions, type Settings, settingsOf } from './options.ts'
 import { partitionOf, recordBytes, recordOf } from './record.ts'
-import { aborted, noop, openSession, type Session, type SessionSettings } from './session.ts'
+import { aborted, noop, openSession, type Session } from './session.ts'
 import { createTopics } from './topics.ts'
-
-/** The options with their defaults. */
-export interface Settings extends SessionSettings {
-  readonly name: string
-  readonly topic: (event: OutboxEvent) => string
-  readonly partitions: number | undefined
-  readonly topics: readonly string[]
-  readonly maxEventBytes: number
-  readonly maxBatchBytes: number
-  readonly maxRun: number
-  readonly connectTimeoutMs: number
-  readonly metadataMaxAgeMs: number
-}
 
 /** Events of one call that go to one partition. */
 interface Piece {
@@ -37,7 +25,19 @@ interface Piece {
   readonly signal: AbortSignal
 }
 
-export function createKafkaPublisher(settings: Settings): Publisher {
+/**
+ * A publisher for Apache Kafka. An acknowledgement means that all in-sync replicas have the event (`acks: -1`).
+ *
+ * Give the relay a `publishTimeoutMs` of 30,000: a new leader takes the session timeout of a broker and an election,
+ * about 9 s, and a publish that is given up on before makes duplicates only.
+ *
+ * @throws OutboxError OPTIONS_INVALID, naming every option that is wrong.
+ *
+ * @example
+ * const publisher = kafkaPublisher({ config: { brokers: ['localhost:9092'] } })
+ */
+export function kafkaPublisher(options: KafkaPublisherOptions): Publisher {
+  const settings: Settings = settingsOf(options)
   const lanes = new Map<string, Submit<Piece, RunResult>>()
   const sessions = new Set<Session>()
   let current: Session | undefined

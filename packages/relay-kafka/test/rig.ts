@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { OutboxEvent, Publisher, RunResult } from '@inorder/core'
+import type { OutboxEvent } from '@inorder/core'
 import kafkajs, { type Admin, type KafkaMessage } from 'kafkajs'
 import { decodeRecord, type KafkaRecord } from '../src/index.ts'
 
@@ -20,19 +20,6 @@ export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
     createdAt: new Date(),
     ...part,
   }
-}
-
-export function run(length: number, part: Partial<OutboxEvent> = {}): OutboxEvent[] {
-  return Array.from({ length }, () => event(part))
-}
-
-export function idsOf(events: readonly { readonly eventId: string }[]): string[] {
-  return events.map(({ eventId }) => eventId)
-}
-
-/** Publishes with the deadline of a relay, or a shorter one. */
-export function publish(publisher: Publisher, events: readonly OutboxEvent[], deadlineMs = 15_000): Promise<RunResult> {
-  return publisher.publish(events, AbortSignal.timeout(deadlineMs))
 }
 
 /** A plain client beside the publisher, to look at the cluster and to change it. */

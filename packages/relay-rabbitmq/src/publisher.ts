@@ -11,23 +11,21 @@ import type {
   RunResult,
 } from '@inorder/core'
 import { exchangeFailure, findingsOf, refused, unroutable } from './failure.ts'
+import { type RabbitMqPublisherOptions, type Settings, settingsOf } from './options.ts'
 import { bodyOf, propertiesOf, refusalOf } from './record.ts'
-import { openSession, type Session, type SessionSettings } from './session.ts'
+import { openSession, type Session } from './session.ts'
 
-/** The options with their defaults. */
-export interface Settings extends SessionSettings {
-  readonly exchange: (event: OutboxEvent) => string
-  readonly routingKey: (event: OutboxEvent) => string
-  readonly exchanges: readonly string[]
-  readonly mandatory: (event: OutboxEvent) => boolean
-  readonly alwaysMandatory: boolean
-  readonly oneQueue: boolean
-  readonly maxEventBytes: number
-  readonly maxRun: number
-  readonly maxRunInFlight: number
-}
-
-export function createRabbitMqPublisher(settings: Settings): Publisher {
+/**
+ * A publisher for RabbitMQ. An acknowledgement means a publisher confirm of a message that a queue was found for: on disk for
+ * a durable queue, on a majority of nodes for a quorum queue.
+ *
+ * @throws OutboxError OPTIONS_INVALID, naming every option that is wrong.
+ *
+ * @example
+ * const publisher = rabbitMqPublisher({ url: 'amqp://localhost', exchange: 'orders' })
+ */
+export function rabbitMqPublisher(options: RabbitMqPublisherOptions): Publisher {
+  const settings: Settings = settingsOf(options)
   // The same for all connections of this publisher, so that the server lets the next one in only after the last is gone.
   const lock = `${settings.name}.${randomUUID()}`
   const used = new Set<string>()

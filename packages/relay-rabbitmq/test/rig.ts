@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { OutboxEvent, Publisher, RunResult } from '@inorder/core'
+import type { OutboxEvent } from '@inorder/core'
 import { type Channel, type ChannelModel, connect } from 'amqplib'
 import { decodeMessage, type RabbitMqMessage } from '../src/index.ts'
 
@@ -18,15 +18,6 @@ export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
     createdAt: new Date(),
     ...part,
   }
-}
-
-export function run(length: number, part: Partial<OutboxEvent> = {}): OutboxEvent[] {
-  return Array.from({ length }, () => event(part))
-}
-
-/** Publishes with the deadline of a relay, or a shorter one. */
-export function publish(publisher: Publisher, events: readonly OutboxEvent[], deadlineMs = 5000): Promise<RunResult> {
-  return publisher.publish(events, AbortSignal.timeout(deadlineMs))
 }
 
 /** A plain client beside the publisher, that declares queues and consumes them. */

@@ -22,23 +22,8 @@ import {
   type SQSClient,
 } from '@aws-sdk/client-sqs'
 import { entryFailure, failureOf, findingsOf } from './failure.ts'
-import { type Binary, type Entry, entryOf, type Format } from './record.ts'
-
-/** The options with their defaults. */
-export interface Settings {
-  /** A client to use, and what to do with it at the end. */
-  readonly open: () => { readonly client: SQSClient; readonly end: () => void }
-  readonly name: string
-  /** Name, URL or ARN of the queue of an event. */
-  readonly queue: (event: OutboxEvent) => string
-  readonly queues: readonly string[]
-  readonly oneGroup: boolean
-  readonly format: Format
-  readonly binary: Binary
-  readonly maxEventBytes: number
-  readonly maxRun: number
-  readonly concurrency: number
-}
+import { type SqsFifoPublisherOptions, type Settings, settingsOf } from './options.ts'
+import { type Entry, entryOf } from './record.ts'
 
 const entriesOfABatch = 10
 const bytesOfABatch = 1_048_576
@@ -61,7 +46,16 @@ interface Pending {
 
 type Sent = { readonly receipt: Receipt } | { readonly failure: Failure }
 
-export function createSqsFifoPublisher(settings: Settings): Publisher {
+/**
+ * A publisher for Amazon SQS FIFO queues. An acknowledgement means that SQS has stored the message.
+ *
+ * @throws OutboxError OPTIONS_INVALID, naming every option that is wrong.
+ *
+ * @example
+ * const publisher = sqsFifoPublisher({ config: { region: 'eu-central-1' }, queue: 'orders.fifo' })
+ */
+export function sqsFifoPublisher(options: SqsFifoPublisherOptions): Publisher {
+  const settings: Settings = settingsOf(options)
   let current: Connection | undefined
 
   const capabilities: PublisherCapabilities = {

@@ -9,7 +9,7 @@ import {
   SQSClient,
   type SQSClientConfig,
 } from '@aws-sdk/client-sqs'
-import type { OutboxEvent, Publisher, RunResult } from '@inorder/core'
+import type { OutboxEvent } from '@inorder/core'
 import { decodeMessage, type SqsMessage } from '../src/index.ts'
 
 export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
@@ -27,11 +27,6 @@ export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
     createdAt: new Date(),
     ...part,
   }
-}
-
-/** Publishes with the deadline of a relay, or a shorter one. */
-export function publish(publisher: Publisher, events: readonly OutboxEvent[], deadlineMs = 10_000): Promise<RunResult> {
-  return publisher.publish(events, AbortSignal.timeout(deadlineMs))
 }
 
 export function configFor(endpoint: string): SQSClientConfig {

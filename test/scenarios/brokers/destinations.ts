@@ -26,7 +26,7 @@ export interface Destination {
   readonly server: OwnServer
   readonly publisher: Publisher
   /** Everything that a consumer gets, in its order. Called once, at the end. */
-  arrivals(): Promise<Arrival[]>
+  readonly arrivals: () => Promise<Arrival[]>
 }
 
 export async function redisDestination(): Promise<Destination> {

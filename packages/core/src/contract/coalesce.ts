@@ -16,7 +16,7 @@ export type Submit<Item, Outcome> = (item: Item, signal: AbortSignal) => Promise
 interface Waiting<Item, Outcome> {
   readonly item: Item
   readonly settle: (outcome: Outcome | undefined) => void
-  readonly fail: (cause: unknown) => void
+  readonly fail: (cause: Error) => void
 }
 
 /**
@@ -49,7 +49,8 @@ export function coalesce<Item, Outcome>(options: CoalesceOptions<Item, Outcome>)
       const outcomes = await send(batch.map(({ item }) => item))
       for (const [index, { settle }] of batch.entries()) settle(outcomes[index])
     } catch (cause) {
-      for (const { fail } of batch) fail(cause)
+      const error = cause instanceof Error ? cause : new Error(String(cause))
+      for (const { fail } of batch) fail(error)
     } finally {
       sending -= 1
       wake()
