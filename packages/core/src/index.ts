@@ -118,7 +118,7 @@ export type { LaterPublished } from './storage/count-later-published.ts'
 
 // Writing an adapter
 export { coalesce, type CoalesceOptions, type Submit } from './contract/coalesce.ts'
-export { type FirstAbort, firstAbort } from './contract/first-abort.ts'
+export { type FirstAbort, firstAbort, orAbort } from './contract/first-abort.ts'
 export { readWireHeaders, wireHeaders, type WireEvent } from './contract/wire.ts'
 export {
   checkOptions,

@@ -3,6 +3,7 @@ import {
   coalesce,
   type Failure,
   firstAbort,
+  orAbort,
   type Health,
   type OutboxEvent,
   type Publisher,
@@ -15,7 +16,7 @@ import {
 import { findingsOf, metadataFailure, verdictOf } from './failure.ts'
 import { type KafkaPublisherOptions, type Settings, settingsOf } from './options.ts'
 import { partitionOf, recordBytes, recordOf } from './record.ts'
-import { aborted, noop, openSession, type Session } from './session.ts'
+import { noop, openSession, type Session } from './session.ts'
 import { createTopics } from './topics.ts'
 
 /** Events of one call that go to one partition. */
@@ -103,7 +104,7 @@ export function kafkaPublisher(options: KafkaPublisherOptions): Publisher {
 
   /** The session to send on. While one replaces another it is waited for, because that takes a moment only. */
   async function usable(signal: AbortSignal): Promise<Session | undefined> {
-    if (current === undefined && recovery !== undefined) await Promise.race([attempt, aborted(signal)]).catch(noop)
+    if (current === undefined && recovery !== undefined) await orAbort(Promise.resolve(attempt), signal).catch(noop)
     return current
   }
 
@@ -164,7 +165,7 @@ export function kafkaPublisher(options: KafkaPublisherOptions): Publisher {
     let outcome: { readonly offset: bigint } | { readonly error: unknown }
     try {
       const records = events.map((event) => recordOf(event, partition))
-      const offset = await Promise.race([session.send(topic, partition, records), aborted(deadline.signal)])
+      const offset = await orAbort(session.send(topic, partition, records), deadline.signal)
       outcome = { offset }
     } catch (error) {
       outcome = { error }

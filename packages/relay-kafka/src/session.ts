@@ -1,5 +1,6 @@
 import { connect as connectPlain, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { orAbort } from '@inorder/core'
 import kafkajs, {
   type CompressionTypes,
   type ISocketFactory,
@@ -105,7 +106,7 @@ export async function openSession(settings: SessionSettings, signals: readonly A
   }
 
   try {
-    await Promise.race([producer.connect(), ...signals.map(aborted)])
+    await orAbort(producer.connect(), ...signals)
   } catch (error) {
     destroy(error instanceof Error ? error : new Error(String(error)))
     throw error
@@ -202,15 +203,6 @@ function shuffled<T>(list: readonly T[]): T[] {
     .map((value) => ({ value, at: Math.random() }))
     .sort((a, b) => a.at - b.at)
     .map(({ value }) => value)
-}
-
-/** Rejects when the signal aborts. */
-export function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const fail = (): void => reject(signal.reason as Error)
-    if (signal.aborted) fail()
-    else signal.addEventListener('abort', fail, { once: true })
-  })
 }
 
 export function noop(): void {}

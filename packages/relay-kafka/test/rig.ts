@@ -53,7 +53,9 @@ export async function observe(broker: string): Promise<Observer> {
     try {
       await consumer.subscribe({ topic, fromBeginning: true })
       await new Promise<void>((resolve, reject) => {
-        consumer.on('consumer.crash', ({ payload }) => reject(payload.error))
+        consumer.on('consumer.crash', ({ payload }) => {
+          if (!payload.restart) reject(payload.error)
+        })
         const eachMessage = ({ partition, message }: { partition: number; message: KafkaMessage }): Promise<void> => {
           found[partition]?.push(message)
           if (BigInt(message.offset) + 1n >= (wanted.get(partition) ?? 0n)) wanted.delete(partition)

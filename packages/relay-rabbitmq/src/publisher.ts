@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { randomUUID } from 'node:crypto'
-import type {
-  Failure,
-  Health,
-  OutboxEvent,
-  Publisher,
-  PublisherCapabilities,
-  Receipt,
-  Rejection,
-  RunResult,
+import {
+  type Failure,
+  type Health,
+  orAbort,
+  type OutboxEvent,
+  type Publisher,
+  type PublisherCapabilities,
+  type Receipt,
+  type Rejection,
+  type RunResult,
 } from '@inorder/core'
 import { exchangeFailure, findingsOf, refused, unroutable } from './failure.ts'
 import { type RabbitMqPublisherOptions, type Settings, settingsOf } from './options.ts'
@@ -96,7 +97,7 @@ export function rabbitMqPublisher(options: RabbitMqPublisherOptions): Publisher 
     const exchange = settings.exchange(event)
     used.add(exchange)
     try {
-      await until(session.checkExchange(exchange), signal)
+      await orAbort(session.checkExchange(exchange), signal)
     } catch (error) {
       if (signal.aborted) return { kind: 'unavailable', destination: where, cause: signal.reason }
       return current === session ? exchangeFailure(error, exchange, where) : { kind: 'unavailable', cause: lastProblem }
@@ -105,7 +106,7 @@ export function rabbitMqPublisher(options: RabbitMqPublisherOptions): Publisher 
     const properties = propertiesOf(event, settings.mandatory(event))
     // What is given up on stays on its way, in front of everything that this channel sends later: its successors cannot
     // overtake it, and trying it again waits for the same confirm.
-    const answer = await until(
+    const answer = await orAbort(
       session.publish(exchange, settings.routingKey(event), bodyOf(event), properties),
       signal,
     ).catch((lost: unknown) => ({ lost }))
@@ -182,14 +183,4 @@ export function rabbitMqPublisher(options: RabbitMqPublisherOptions): Publisher 
       await recovery
     },
   }
-}
-
-/** What comes of `work`, unless the signal aborts first: then its reason is thrown. */
-function until<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const fail = (): void => reject(signal.reason as Error)
-    if (signal.aborted) fail()
-    signal.addEventListener('abort', fail, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', fail))
-  })
 }

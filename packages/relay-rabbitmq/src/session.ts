@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { orAbort } from '@inorder/core'
 import { type ChannelModel, type ConfirmChannel, connect, type Options } from 'amqplib'
 
 /** How a publish ended. Absent words mean that nobody knows: the connection or the channel went before the answer. */
@@ -220,20 +221,11 @@ async function withSignals<T>(
   throwAway: (value: T) => void,
 ): Promise<T> {
   try {
-    return await Promise.race([work, ...signals.map(aborted)])
+    return await orAbort(work, ...signals)
   } catch (error) {
     work.then(throwAway, noop)
     throw error
   }
-}
-
-/** Rejects when the signal aborts. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const fail = (): void => reject(signal.reason as Error)
-    if (signal.aborted) fail()
-    else signal.addEventListener('abort', fail, { once: true })
-  })
 }
 
 function noop(): void {}

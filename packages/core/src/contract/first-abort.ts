@@ -23,3 +23,21 @@ export function firstAbort(signals: Iterable<AbortSignal>): FirstAbort {
     },
   }
 }
+
+/**
+ * What comes of `work`, or, when a signal aborts first, its reason as a rejection. The work itself goes on. No listener
+ * stays on the signals.
+ */
+export async function orAbort<T>(work: Promise<T>, ...signals: readonly AbortSignal[]): Promise<T> {
+  const first = firstAbort(signals)
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      const fail = (): void => reject(first.signal.reason as Error)
+      if (first.signal.aborted) fail()
+      else first.signal.addEventListener('abort', fail, { once: true })
+      work.then(resolve, reject)
+    })
+  } finally {
+    first.release()
+  }
+}
