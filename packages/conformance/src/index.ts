@@ -1,4 +1,5 @@
 export { type BrokenPublisher, breakSubject, brokenPublishers } from './broken/broken-publishers.ts'
 export type { ConformanceCase } from './case.ts'
+export { exampleEvent } from './example-event.ts'
 export type { ConformanceSubject, Delivered, Hook, Restore } from './subject.ts'
 export { conformanceCases } from './suite.ts'

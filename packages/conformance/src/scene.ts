@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { OutboxEvent, Publisher, RunResult } from '@inorder/core'
+import { exampleEvent } from './example-event.ts'
 import type { ConformanceSubject, Delivered, Restore } from './subject.ts'
 
 const defaultPatienceMs = 5000
@@ -48,20 +49,7 @@ export async function playScene(subject: ConformanceSubject, play: (scene: Scene
     patienceMs,
     event(part) {
       issued++
-      return {
-        id: String(issued),
-        eventId: randomUUID(),
-        topic,
-        key: 'key-1',
-        type: 'conformance.checked',
-        payload: Buffer.from(`{"n":${String(issued)}}`),
-        contentType: 'application/json',
-        headers: {},
-        attempt: 1,
-        requeues: 0,
-        createdAt: new Date(),
-        ...part,
-      }
+      return exampleEvent({ id: String(issued), topic, payload: Buffer.from(`{"n":${String(issued)}}`), ...part })
     },
     run: (length, part) => Array.from({ length }, () => scene.event(part)),
     publish: (run, signal) => publisher.publish(run, signal ?? AbortSignal.timeout(patienceMs)),

@@ -1,8 +1,8 @@
+import { exampleEvent as event } from '@inorder/conformance'
 import { readWireHeaders } from '@inorder/core'
 import { describe, expect, it } from 'vitest'
 import { decodeRecord, murmur2, partitionOf } from '../src/index.ts'
 import { recordBytes, recordOf } from '../src/record.ts'
-import { event } from './rig.ts'
 
 describe('the partition of a key', () => {
   // From the tests of Kafka's own Java client.

@@ -1,26 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { OutboxEvent } from '@inorder/core'
 import kafkajs, { type Admin, type KafkaMessage } from 'kafkajs'
 import { decodeRecord, type KafkaRecord } from '../src/index.ts'
 
 const { Kafka, logLevel } = kafkajs
-
-export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
-  return {
-    id: '1',
-    eventId: randomUUID(),
-    topic: 'orders',
-    key: 'key-1',
-    type: 'order.placed',
-    payload: Buffer.from('{}'),
-    contentType: 'application/json',
-    headers: {},
-    attempt: 1,
-    requeues: 0,
-    createdAt: new Date(),
-    ...part,
-  }
-}
 
 /** A plain client beside the publisher, to look at the cluster and to change it. */
 export interface Observer extends AsyncDisposable {

@@ -1,8 +1,8 @@
+import { exampleEvent as event } from '@inorder/conformance'
 import type { MessageProperties } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { decodeMessage, shardOf } from '../src/index.ts'
 import { bodyOf, propertiesOf, refusalOf } from '../src/record.ts'
-import { event } from './rig.ts'
 
 const maxEventBytes = 1000
 

@@ -1,24 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import type { OutboxEvent } from '@inorder/core'
 import { type Channel, type ChannelModel, connect } from 'amqplib'
 import { decodeMessage, type RabbitMqMessage } from '../src/index.ts'
-
-export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
-  return {
-    id: '1',
-    eventId: randomUUID(),
-    topic: 'orders',
-    key: 'key-1',
-    type: 'order.placed',
-    payload: Buffer.from('{}'),
-    contentType: 'application/json',
-    headers: {},
-    attempt: 1,
-    requeues: 0,
-    createdAt: new Date(),
-    ...part,
-  }
-}
 
 /** A plain client beside the publisher, that declares queues and consumes them. */
 export interface Observer extends AsyncDisposable {

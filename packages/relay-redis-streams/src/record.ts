@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { type OutboxEvent, wireNames } from '@inorder/core'
+import { type OutboxEvent, type WireEvent, wireNames } from '@inorder/core'
 
 /**
  * The fields of one stream entry, in the order in which they are written. `outbox-key`, `outbox-type` and `payload`
@@ -34,17 +34,7 @@ export type Trim =
     }
 
 /** An entry read back: what a consumer needs to know, under the names of the event it was. */
-export interface StreamEntry {
-  readonly eventId: string
-  readonly id: string
-  readonly topic: string
-  readonly key: string | null
-  readonly type: string | null
-  readonly attempt: number
-  readonly requeues: number
-  readonly createdAt: Date
-  readonly contentType: string
-  readonly headers: Readonly<Record<string, string>>
+export interface StreamEntry extends WireEvent {
   /** The bytes as enqueued; null is a tombstone. */
   readonly payload: Buffer | null
 }

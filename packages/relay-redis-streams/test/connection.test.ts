@@ -1,8 +1,9 @@
+import { exampleEvent as event } from '@inorder/conformance'
 import { startProxy, startRedis } from '@inorder/harness'
 import type { Publisher } from '@inorder/core'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { redisStreamsPublisher, type RedisStreamsOptions } from '../src/index.ts'
-import { event, eventually, idsOf, observe, publish, publishUntilAcknowledged, run } from './rig.ts'
+import { eventually, idsOf, observe, publish, publishUntilAcknowledged, run } from './rig.ts'
 
 const server = await startRedis({ appendOnly: true })
 const proxy = await startProxy(server.port)

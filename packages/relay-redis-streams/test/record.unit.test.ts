@@ -1,6 +1,6 @@
+import { exampleEvent as event } from '@inorder/conformance'
 import { expect, test } from 'vitest'
 import { appendArguments, decodeEntry, entryFields, entryValues, streamOf } from '../src/record.ts'
-import { event } from './rig.ts'
 
 test('a value is a string, a Buffer or absent, whatever the event holds', () => {
   const values = entryValues(event({ key: null, type: null, payload: Uint8Array.of(0, 255), headers: { a: '"1"' } }))

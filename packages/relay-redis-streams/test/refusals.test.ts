@@ -1,7 +1,8 @@
+import { exampleEvent as event } from '@inorder/conformance'
 import { startRedis } from '@inorder/harness'
 import { afterEach, describe, expect, test } from 'vitest'
 import { redisStreamsPublisher } from '../src/index.ts'
-import { event, eventually, idsOf, observe, publish, publishUntilAcknowledged, run } from './rig.ts'
+import { eventually, idsOf, observe, publish, publishUntilAcknowledged, run } from './rig.ts'
 import { ownRedis } from './own-redis.ts'
 
 const { server, redis, observer, connected } = await ownRedis()

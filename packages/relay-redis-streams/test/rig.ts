@@ -1,30 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { exampleEvent } from '@inorder/conformance'
 import type { OutboxEvent, Publisher, RunResult } from '@inorder/core'
 import { Redis } from 'ioredis'
 import { decodeEntry, type StreamEntry } from '../src/index.ts'
 
-/** One event of the stream `topic`, with a new event id. */
-export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
-  return {
-    id: '1',
-    eventId: randomUUID(),
-    topic: 'orders',
-    key: 'key-1',
-    type: 'order.placed',
-    payload: Buffer.from('{}'),
-    contentType: 'application/json',
-    headers: {},
-    attempt: 1,
-    requeues: 0,
-    createdAt: new Date(),
-    ...part,
-  }
-}
-
 export function run(length: number, part: Partial<OutboxEvent> = {}): OutboxEvent[] {
-  return Array.from({ length }, () => event(part))
+  return Array.from({ length }, () => exampleEvent(part))
 }
 
 export function idsOf(events: readonly { readonly eventId: string }[]): string[] {

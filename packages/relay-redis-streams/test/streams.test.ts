@@ -1,7 +1,8 @@
+import { exampleEvent as event } from '@inorder/conformance'
 import { crc32 } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { event, idsOf, publish, publishUntilAcknowledged, run } from './rig.ts'
+import { idsOf, publish, publishUntilAcknowledged, run } from './rig.ts'
 import { ownRedis } from './own-redis.ts'
 
 const { server, redis, observer, connected } = await ownRedis()

@@ -1,7 +1,7 @@
+import { exampleEvent as event } from '@inorder/conformance'
 import { describe, expect, it } from 'vitest'
 import { decodeMessage, groupOf } from '../src/index.ts'
 import { type Binary, type Entry, entryOf, type Format } from '../src/record.ts'
-import { event } from './rig.ts'
 
 function entry(part: Parameters<typeof event>[0], format: Format = 'attributes', binary: Binary = 'base64'): Entry {
   const made = entryOf(event(part), format, binary, false)

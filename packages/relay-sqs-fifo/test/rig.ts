@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import {
   CreateQueueCommand,
   DeleteMessageBatchCommand,
@@ -9,25 +8,7 @@ import {
   SQSClient,
   type SQSClientConfig,
 } from '@aws-sdk/client-sqs'
-import type { OutboxEvent } from '@inorder/core'
 import { decodeMessage, type SqsMessage } from '../src/index.ts'
-
-export function event(part: Partial<OutboxEvent> = {}): OutboxEvent {
-  return {
-    id: '1',
-    eventId: randomUUID(),
-    topic: 'orders',
-    key: 'key-1',
-    type: 'order.placed',
-    payload: Buffer.from('{}'),
-    contentType: 'application/json',
-    headers: {},
-    attempt: 1,
-    requeues: 0,
-    createdAt: new Date(),
-    ...part,
-  }
-}
 
 export function configFor(endpoint: string): SQSClientConfig {
   return { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'x', secretAccessKey: 'x' } }
