@@ -9,14 +9,20 @@ const restTimeoutMs = 20_000
 /** What a heap may grow by between a relay's first seconds and the end of a campaign: caches and compiled code. */
 const growthBytes = 24 * 1024 * 1024
 
-/** Waits until everything that was written is published or given up. Resolves with how many events are left. */
-export async function untilPublished(db: pg.Pool, timeoutMs: number, signal: AbortSignal): Promise<number> {
-  const deadline = performance.now() + timeoutMs
+/**
+ * Waits until everything that was written is published or given up, or nothing was for `standstillMs`: a backlog of one key
+ * goes out one answer after another, and may take its time. Resolves with how many events are left.
+ */
+export async function untilPublished(db: pg.Pool, standstillMs: number, signal: AbortSignal): Promise<number> {
+  let least = Infinity
+  let deadline = 0
   for (;;) {
     const { rows } = await db.query<{ left: number }>(
       `select count(*)::int "left" from outbox.events where status not in ('published', 'failed')`,
     )
     const left = rows[0]?.left ?? 0
+    if (left < least) deadline = performance.now() + standstillMs
+    least = Math.min(least, left)
     if (left === 0 || performance.now() > deadline) return left
     await delay(50, undefined, { signal })
   }

@@ -17,8 +17,8 @@ export interface RunOptions {
   readonly signal: AbortSignal
 }
 
-/** How long everything may take to be out after the last fault. A lease, breakers and backoffs end long before. */
-const quietTimeoutMs = 60_000
+/** How long nothing may go out after the last fault while something waits. A lease, breakers and backoffs end long before. */
+const standstillMs = 60_000
 
 /** How long a campaign may take to mend what it broke: a failover needs some hundred transactions before and after. */
 const mendTimeoutMs = 5 * 60_000
@@ -50,7 +50,7 @@ export async function runCampaign(campaign: Campaign, { ms, seed, say, signal }:
     await delay(500, undefined, { signal })
     await writers.stop()
     const quietAt = performance.now()
-    await untilPublished(stage.db, quietTimeoutMs, signal)
+    await untilPublished(stage.db, standstillMs, signal)
     const quietMs = performance.now() - quietAt
     const unrest = await findUnrest(stage, firstHeaps)
     await Promise.all(relays.names.map((name) => relays.stop(name)))
