@@ -39,6 +39,8 @@ export async function startRabbitMq(options: RabbitMqOptions = {}): Promise<Rabb
   const envIn = (folder: string, port: number): Record<string, string> => ({
     HOME: folder,
     ERL_EPMD_PORT: String(mapper.port),
+    // Erlang starts a port mapper on every address where nobody listens, and that one stays for ever.
+    ERL_EPMD_ADDRESS: '127.0.0.1',
     RABBITMQ_NODENAME: name,
     RABBITMQ_NODE_PORT: String(port),
     RABBITMQ_NODE_IP_ADDRESS: '127.0.0.1',

@@ -74,6 +74,8 @@ export function spawnServer(command: Command, logFile: string, guardSignal: Node
     },
     async stop(signal) {
       if (ended !== undefined) return
+      // Nobody can pass this one on to a child, such as the server below the script that started it.
+      if (signal === 'SIGKILL') return server.kill()
       child.ref()
       server.resume()
       send(pid, signal)
