@@ -126,6 +126,7 @@ export {
   flagOption,
   functionOption,
   listOption,
+  nameOption,
   numberOption,
   objectOption,
   optionProblems,

@@ -2,6 +2,7 @@ import {
   choiceOption,
   flagOption,
   functionOption,
+  nameOption,
   numberOption,
   objectOption,
   optionProblems,
@@ -63,12 +64,7 @@ const maxBytes = 64 * 1024 * 1024
 
 const table: OptionTable = {
   config: required(objectOption()),
-  name: {
-    check(value) {
-      const fits = typeof value === 'string' && /^[\w.-]{1,64}$/.test(value)
-      return fits ? undefined : 'must be 1 to 64 letters, digits, dots, underscores or hyphens'
-    },
-  },
+  name: nameOption(),
   topic: functionOption(),
   partitions: numberOption({ min: 1, max: 1_000_000 }),
   topics: {

@@ -1,6 +1,8 @@
 import {
   choiceOption,
+  flagOption,
   functionOption,
+  nameOption,
   numberOption,
   objectOption,
   optionProblems,
@@ -77,7 +79,7 @@ const table: OptionTable = {
   }),
   routingKey: functionOption(),
   shards: numberOption({ min: 1, max: 16_384 }),
-  oneQueue: { check: (value) => (typeof value === 'boolean' ? undefined : 'must be true or false') },
+  oneQueue: flagOption(),
   exchanges: {
     check: (value) => (Array.isArray(value) && value.every(isShortText) ? undefined : 'must be a list of names'),
   },
@@ -85,12 +87,7 @@ const table: OptionTable = {
     check: (value) =>
       typeof value === 'boolean' || typeof value === 'function' ? undefined : 'must be true, false or a function',
   },
-  name: {
-    check(value) {
-      const fits = typeof value === 'string' && /^[\w.-]{1,64}$/.test(value)
-      return fits ? undefined : 'must be 1 to 64 letters, digits, dots, underscores or hyphens'
-    },
-  },
+  name: nameOption(),
   maxEventBytes: numberOption({ min: 1, max: 128 * mebibyte }),
   maxRun: numberOption({ min: 1, max: 10_000 }),
   maxRunInFlight: numberOption({ min: 1, max: 10_000 }),

@@ -2,6 +2,7 @@ import {
   choiceOption,
   flagOption,
   functionOption,
+  nameOption,
   numberOption,
   optionProblems,
   type OptionTable,
@@ -166,12 +167,7 @@ const duration = numberOption({ min: 1, max: maxTimerMs })
 const table: OptionTable = {
   // Looked at by itself, so that a message never shows a URL with a password.
   connection: required({ check: () => undefined }),
-  name: {
-    check(value) {
-      const fits = typeof value === 'string' && /^[\w.-]{1,64}$/.test(value)
-      return fits ? undefined : 'must be 1 to 64 letters, digits, dots, underscores or hyphens'
-    },
-  },
+  name: nameOption(),
   stream: functionOption(),
   shards: numberOption({ min: 1, max: 16_384 }),
   trim: {

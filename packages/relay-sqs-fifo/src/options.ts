@@ -1,5 +1,6 @@
 import {
   choiceOption,
+  nameOption,
   numberOption,
   objectOption,
   optionProblems,
@@ -49,7 +50,6 @@ export interface SqsFifoPublisherOptions {
 }
 
 const largestMessage = 1_048_576
-const name = /^[\w.-]{1,64}$/
 
 const table: OptionTable = {
   client: objectOption('send', 'config'),
@@ -64,12 +64,7 @@ const table: OptionTable = {
     check: (value) =>
       Array.isArray(value) && value.every(isFifo) ? undefined : 'must be a list of queues that end with .fifo',
   },
-  name: {
-    check: (value) =>
-      typeof value === 'string' && name.test(value)
-        ? undefined
-        : 'must be 1 to 64 letters, digits, dots, underscores or hyphens',
-  },
+  name: nameOption(),
   groupBy: choiceOption('key', 'queue'),
   format: choiceOption('attributes', 'structured'),
   binary: choiceOption('refuse', 'base64'),

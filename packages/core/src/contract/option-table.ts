@@ -48,6 +48,16 @@ export function textOption(limits: { maxBytes: number }): OptionRule {
   }
 }
 
+/** A name that is safe in logs, in names of connections and of queues. */
+export function nameOption(): OptionRule {
+  return {
+    check(value) {
+      const fits = typeof value === 'string' && /^[\w.-]{1,64}$/.test(value)
+      return fits ? undefined : 'must be 1 to 64 letters, digits, dots, underscores or hyphens'
+    },
+  }
+}
+
 export function listOption(element: OptionRule): OptionRule {
   return {
     check(value) {
