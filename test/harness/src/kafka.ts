@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { firstAnswer } from './first-answer.ts'
 import { freePort } from './free-port.ts'
 import { javaClassPath, type JavaLibrary, javaProgram } from './java-library.ts'
 import { type OwnServer, startServer } from './own-server.ts'
@@ -28,20 +28,9 @@ export interface KafkaServer extends OwnServer {
 
 /** Starts a private Kafka, one node that is broker and controller. It never outlives the current process. */
 export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServer> {
-  const [program, classPath, controller] = [javaProgram(), await javaClassPath(LIBRARY), await freePort()]
-  const member = { id: 1, controller, voters: [controller] }
-  const server = await startServer({
-    name: 'kafka',
-    cleanStop: 'SIGTERM',
-    quickStop: 'SIGKILL',
-    prepare: (folder) => format(program, classPath, folder, { ...member, clusterId: newClusterId() }),
-    command(folder, port) {
-      writeFileSync(propertiesIn(folder), propertiesOf(folder, port, member, options))
-      return { program, args: serverArguments(classPath, folder) }
-    },
-    answers: (_, port) => mustAnswer(port),
-  })
-  return Object.assign(server, { broker: `127.0.0.1:${server.port}` })
+  const [server] = await startKafkaCluster(1, options)
+  if (server === undefined) throw new Error('a cluster of one node has no node')
+  return server
 }
 
 /** Starts a private cluster of so many nodes, each of which can be frozen and killed alone. */
@@ -158,22 +147,10 @@ function loggingIn(folder: string): string {
   return join(folder, 'log4j2.xml')
 }
 
-/**
- * Asks which versions of its requests the server speaks, the first thing that every client asks. A port that somebody
- * else took would make this server end, which `startServer` notices.
- */
+/** ApiVersions version 0, what every client asks first: length, request 18, version 0, correlation id, no client id. */
+const apiVersionsRequest = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff])
+
+/** A port that somebody else took would make this server end, which `startServer` notices. */
 async function mustAnswer(port: number): Promise<void> {
-  const socket = connect({ port, host: '127.0.0.1' })
-  try {
-    await new Promise<void>((resolve, reject) => {
-      socket.setTimeout(ANSWER_TIMEOUT_MS, () => reject(new Error(`Nothing answers on port ${port}.`)))
-      socket.once('error', reject)
-      socket.once('close', () => reject(new Error(`The server on port ${port} closed the connection.`)))
-      socket.once('data', () => resolve())
-      // ApiVersions version 0: length, request 18, version 0, correlation id, no client id.
-      socket.write(Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff]))
-    })
-  } finally {
-    socket.destroy()
-  }
+  await firstAnswer(port, apiVersionsRequest, ANSWER_TIMEOUT_MS)
 }

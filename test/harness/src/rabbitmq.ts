@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { firstAnswer } from './first-answer.ts'
 import { freePort } from './free-port.ts'
 import { type OwnServer, startServer } from './own-server.ts'
 import { programOnPath } from './program-on-path.ts'
@@ -68,7 +68,6 @@ export async function startRabbitMq(options: RabbitMqOptions = {}): Promise<Rabb
       quickStop: 'SIGKILL',
       async prepare(folder) {
         writeConfiguration(folder, options, user)
-        await Promise.resolve()
       },
       command: (folder, port) => ({
         program: join(folderOfPrograms, 'rabbitmq-server'),
@@ -136,16 +135,6 @@ function writeConfiguration(folder: string, { settings = {}, plugins = [] }: Rab
 
 /** A server that is up answers the greeting of AMQP 0-9-1 with its own properties, the first bytes of a method frame. */
 async function mustGreet(port: number): Promise<void> {
-  const socket = connect({ port, host: '127.0.0.1' })
-  try {
-    await new Promise<void>((resolve, reject) => {
-      socket.setTimeout(ANSWER_TIMEOUT_MS, () => reject(new Error(`Nothing answers on port ${port}.`)))
-      socket.once('error', reject)
-      socket.once('close', () => reject(new Error(`The server on port ${port} closed the connection.`)))
-      socket.once('data', (bytes) => (bytes[0] === 1 ? resolve() : reject(new Error('Not the greeting of AMQP.'))))
-      socket.write(Buffer.from('AMQP\0\0\u0009\u0001', 'latin1'))
-    })
-  } finally {
-    socket.destroy()
-  }
+  const answer = await firstAnswer(port, Buffer.from('AMQP\0\0\u0009\u0001', 'latin1'), ANSWER_TIMEOUT_MS)
+  if (answer[0] !== 1) throw new Error('Not the greeting of AMQP.')
 }
