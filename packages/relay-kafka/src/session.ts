@@ -164,7 +164,7 @@ function createSockets(open: ISocketFactory): Sockets {
   return {
     ended,
     factory(args) {
-      const socket = refusal === undefined ? open(args) : connectNowhere()
+      const socket = refusal === undefined ? open(args) : new Socket()
       all.add(socket)
       socket.once('close', () => {
         all.delete(socket)
@@ -192,10 +192,6 @@ function openSocket({ host, port, ssl, onConnect }: ISocketFactoryArgs): Socket 
   socket.setKeepAlive(true, keepAliveMs)
   socket.setNoDelay(true)
   return socket
-}
-
-function connectNowhere(): Socket {
-  return new Socket()
 }
 
 function shuffled<T>(list: readonly T[]): T[] {

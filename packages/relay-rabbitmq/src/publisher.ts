@@ -140,6 +140,7 @@ export function rabbitMqPublisher(options: RabbitMqPublisherOptions): Publisher 
 
   /** The events from the start that may be on their way together: one that will be refused here goes alone. */
   function windowOf(events: readonly OutboxEvent[]): readonly OutboxEvent[] {
+    if (events.length === 1) return events
     const invalid = events.findIndex((event) => validate(event) !== undefined)
     return invalid === -1 ? events : events.slice(0, Math.max(1, invalid))
   }

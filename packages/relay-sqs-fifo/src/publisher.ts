@@ -36,7 +36,8 @@ interface Connection {
   readonly closing: AbortController
   readonly urls: Map<string, Promise<string>>
   readonly lanes: Map<string, Submit<Pending, Sent>>
-  inFlight: number
+  /** Batches on their way. */
+  readonly sending: Set<Promise<unknown>>
 }
 
 interface Pending {
@@ -86,7 +87,11 @@ export function sqsFifoPublisher(options: SqsFifoPublisherOptions): Publisher {
       maxSize: bytesOfABatch,
       sizeOf: ({ entry }) => entry.bytes,
       concurrency: settings.oneGroup ? 1 : settings.concurrency,
-      send: (batch) => sendBatch(connection, queue, batch),
+      send(batch) {
+        const sending = sendBatch(connection, queue, batch).finally(() => connection.sending.delete(sending))
+        connection.sending.add(sending)
+        return sending
+      },
     })
     connection.lanes.set(queue, lane)
     return lane
@@ -94,7 +99,6 @@ export function sqsFifoPublisher(options: SqsFifoPublisherOptions): Publisher {
 
   async function sendBatch(connection: Connection, queue: string, batch: readonly Pending[]): Promise<Sent[]> {
     const limit = firstAbort([connection.closing.signal, ...batch.map(({ signal }) => signal)])
-    connection.inFlight += 1
     try {
       const url = await urlOf(connection, queue, limit.signal)
       const command = new SendMessageBatchCommand({ QueueUrl: url, Entries: batch.map(requestOf) })
@@ -122,7 +126,6 @@ export function sqsFifoPublisher(options: SqsFifoPublisherOptions): Publisher {
       }
       return batch.map(() => ({ failure }))
     } finally {
-      connection.inFlight -= 1
       limit.release()
     }
   }
@@ -206,7 +209,7 @@ export function sqsFifoPublisher(options: SqsFifoPublisherOptions): Publisher {
         closing: new AbortController(),
         urls: new Map(),
         lanes: new Map(),
-        inFlight: 0,
+        sending: new Set(),
       }
       try {
         await sayHello(made, settings.queues, signal)
@@ -223,7 +226,7 @@ export function sqsFifoPublisher(options: SqsFifoPublisherOptions): Publisher {
       if (connection === undefined) return
       connection.closing.abort(new Error('The publisher was closed'))
       // A call that was aborted has destroyed its socket by the time it rejects.
-      while (connection.inFlight > 0) await new Promise((resolve) => setImmediate(resolve))
+      await Promise.allSettled(connection.sending)
       connection.end()
     },
   }
